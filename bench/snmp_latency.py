@@ -21,8 +21,8 @@ from pathlib import Path
 
 from throwaway_snmpd import AUTH, PRIV, READ, USER, WRITE, ThrowawaySnmpd
 
-from niclab.transports.snmp import Communities, Snmp, User
-from niclab.transports.snmp_records import VARIABLES
+from niclab.transports.snmp.snmp import Communities, Snmp, User
+from niclab.transports.snmp.snmp_records import VARIABLES
 
 TARGET_MS = 1.5
 IN_A_TURN = 10

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from throwaway_sshd import ThrowawaySshd
 
-from niclab.transports.ssh import SshEndpoint, SshHost
+from niclab.transports.ssh.ssh import SshEndpoint, SshHost
 
 _COMMANDS = {
     "builtin": 'read -r line < /etc/passwd; echo "$line"',

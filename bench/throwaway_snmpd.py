@@ -11,8 +11,8 @@ from types import TracebackType
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.transports.snmp import Communities, Snmp, SnmpEndpoint, User
-from niclab.transports.snmp_records import VARIABLES
+from niclab.transports.snmp.snmp import Communities, Snmp, SnmpEndpoint, User
+from niclab.transports.snmp.snmp_records import VARIABLES
 
 READ, WRITE = "throwaway-read", "throwaway-write"
 USER, READER, AUTH, PRIV = "throwaway-user", "throwaway-reader", "throwaway-auth-password", "throwaway-priv-password"

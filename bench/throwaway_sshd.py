@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from niclab.core.wait import until
-from niclab.transports.ssh_records import SshEndpoint
+from niclab.transports.ssh.ssh_records import SshEndpoint
 
 _CONFIGURATION = """\
 Port {port}

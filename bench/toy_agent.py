@@ -19,8 +19,8 @@ from pysnmp.proto import rfc1902, rfc1905
 from pysnmp.smi import error as smi_error
 from pysnmp.smi.instrum import AbstractMibInstrumController
 
-from niclab.transports.snmp_agent import Missing, Reading, Refusal
-from niclab.transports.snmp_records import ValueKind
+from niclab.transports.snmp.snmp_agent import Missing, Reading, Refusal
+from niclab.transports.snmp.snmp_records import ValueKind
 
 READ, WRITE, USER, AUTH_KEY, PRIV_KEY = "toy-read", "toy-write", "toy-user", "toy-auth-password", "toy-priv-password"
 _MAKE: dict[ValueKind, Any] = {

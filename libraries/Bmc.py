@@ -8,7 +8,7 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
-from niclab.transports.bmc import PowerState, SensorKind
+from niclab.transports.bmc.bmc import PowerState, SensorKind
 
 
 @library(scope="GLOBAL")

@@ -16,7 +16,7 @@ from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.run.run import Run
-from niclab.transports.ssh_job import FIRST_LINE
+from niclab.transports.ssh.ssh_job import FIRST_LINE
 
 RELAY = Path(__file__).with_name("relay.py")
 ADDRESSES = {"dut.p0": "198.18.10.1", "peer.p0": "198.18.10.2", "dut.p1": "198.18.20.1", "peer.p1": "198.18.20.2"}

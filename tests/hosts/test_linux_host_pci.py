@@ -12,7 +12,7 @@ from fake_shell import FakeShell, Script, lines
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import NoDevice, NoInterface, ReadError
 from niclab.hosts.linux_host import LinuxHost
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 CARD = "0000:01:00.1"
 SYSFS = {

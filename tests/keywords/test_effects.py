@@ -30,7 +30,7 @@ from niclab.stats.baselines import BaselineStore
 from niclab.traffic.effects import effect
 from niclab.traffic.limits import bottleneck, receive_window
 from niclab.traffic.runs import measuring
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 QUICK = Profile.QUICK
 

@@ -24,7 +24,7 @@ from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.undoing import UndoExecutor
-from niclab.transports.bmc import PowerState
+from niclab.transports.bmc.bmc import PowerState
 
 OOPS = (
     "BUG: kernel NULL pointer dereference, address: 0000000000000010",

@@ -12,7 +12,7 @@ from Console import Console
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
-from niclab.transports.bmc import PowerAction, PowerState, SensorKind, SensorStatus
+from niclab.transports.bmc.bmc import PowerAction, PowerState, SensorKind, SensorStatus
 from Power import Power
 
 ROLES = pytest.mark.parametrize("role", list(Role))

@@ -19,8 +19,8 @@ from niclab.run.recover import RecoveryStep, StepEnding, ensure_ready, recover
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports import ConnectionLost
-from niclab.transports.bmc import PowerAction, PowerState
-from niclab.transports.kernel_death import KernelDeath
+from niclab.transports.bmc.bmc import PowerAction, PowerState
+from niclab.transports.console.kernel_death import KernelDeath
 
 SYNC = "[   50.000000] sysrq: Emergency Sync\r\n[   50.000001] Emergency Sync complete\r\n"
 BLOCKED = "[   51.000000] sysrq: Show Blocked State\r\n"

@@ -13,7 +13,7 @@ from niclab.bench.records import Role
 from niclab.checks.starts import Start
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.run.run import Run
-from niclab.transports.bmc import PowerAction
+from niclab.transports.bmc.bmc import PowerAction
 from Pcie import Pcie
 from Power import Power
 

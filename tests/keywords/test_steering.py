@@ -14,7 +14,7 @@ from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.linux import cpus_of_list, cpus_of_mask, mask_of
 from niclab.hosts.steering.steering_kinds import SteeringKind as Kind
 from niclab.run.run import Run
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 from Steering import Steering
 
 INTERRUPTS = """           CPU0       CPU1

@@ -25,7 +25,7 @@ from niclab.traffic.limits import bottleneck, connection_counts, frame_rate, swe
 from niclab.traffic.limits.connection_counts import Mode
 from niclab.traffic.runs import measuring
 from niclab.traffic.tools.tool import TrafficTest
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 from Sweeps import Sweeps
 
 QUICK, FULL = Profile.QUICK, Profile.FULL

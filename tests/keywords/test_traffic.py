@@ -32,7 +32,7 @@ from niclab.traffic.flows import tcp
 from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.limits.limit import BUDGETS
 from niclab.traffic.runs import measuring
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 from Traffic import Traffic
 
 ALL_GOOD = (GOOD * 3)[:8]

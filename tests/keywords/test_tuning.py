@@ -16,7 +16,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.run.run import Run
 from niclab.settings.tuning import Tuning as Scopes
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 from Tuning import Tuning
 
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"

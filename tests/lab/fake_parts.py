@@ -46,11 +46,11 @@ from niclab.run.lease import FOLDER
 from niclab.state.program import BEGIN
 from niclab.traffic.runs.looks import surrounded
 from niclab.transports import ConnectionLost
-from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
-from niclab.transports.console_line import NoBreak
-from niclab.transports.console_shell import NotSeen
-from niclab.transports.kernel_death import KernelDeath
-from niclab.transports.ssh import Result, SshEndpoint
+from niclab.transports.bmc.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.console.console_line import NoBreak
+from niclab.transports.console.console_shell import NotSeen
+from niclab.transports.console.kernel_death import KernelDeath
+from niclab.transports.ssh.ssh import Result, SshEndpoint
 
 KERNEL = "6.1.0-28-amd64"
 MODULE = LoadedModule("e1000e", ModuleState.LIVE, None, "SRC1")

@@ -9,7 +9,7 @@ from toy_mib import FakeAgent, Oid, ToyMib
 from niclab.switch.model import SwitchModel, load_model
 from niclab.switch.switch import Switch
 from niclab.switch.texts import port_list, ports_of
-from niclab.transports.snmp_records import Value
+from niclab.transports.snmp.snmp_records import Value
 
 PORTS = {"Gi1/0/1": 10101, "Gi1/0/2": 10102, "Gi1/0/3": 10103, "Gi1/0/4": 10104}
 FIRST_BRIDGE_PORT = 49

@@ -21,8 +21,8 @@ from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
 from niclab.run.lease import Holder, Lease
 from niclab.run.recover import recover
-from niclab.transports.bmc import PowerState
-from niclab.transports.ssh import Result
+from niclab.transports.bmc.bmc import PowerState
+from niclab.transports.ssh.ssh import Result
 
 ALICE = Holder("alice", "controller-1", 4711, "2026-11-23T08:00:00+01:00", "lab1", "20261123-080000", "a" * 32)
 BOB = Holder("bob", "controller-2", 815, "2026-11-23T09:00:00+01:00", "other", "20261123-090000", "b" * 32)

@@ -15,7 +15,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.traffic.outage import prober
 from niclab.traffic.outage.prober import End
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 FOLDER = "/tmp/niclab-prober.abc"
 T0 = 1_700_000_000_000_000

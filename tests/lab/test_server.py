@@ -17,8 +17,8 @@ from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.system.linux_texts import read_boot_id
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.bmc import PowerAction
-from niclab.transports.ssh import Result
+from niclab.transports.bmc.bmc import PowerAction
+from niclab.transports.ssh.ssh import Result
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import Shell as module
 from niclab.bench.records import Role
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
-from niclab.transports.ssh import SshEndpoint
+from niclab.transports.ssh.ssh import SshEndpoint
 from Shell import Shell
 
 

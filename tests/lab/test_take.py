@@ -27,7 +27,7 @@ from niclab.run.recover import ensure_ready
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports import ConnectionLost
-from niclab.transports.bmc import PowerAction, PowerState
+from niclab.transports.bmc.bmc import PowerAction, PowerState
 
 LINK_DOWN = {nic: f"ip link set dev {nic} down" for nic in ("enp1s0", "enp2s0")}
 

@@ -19,7 +19,7 @@ from niclab.traffic.flows import tcp
 from niclab.traffic.runs import endpoints, measuring
 from niclab.traffic.runs.measuring import TrafficRun
 from niclab.traffic.tools.tool import Order
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}
 

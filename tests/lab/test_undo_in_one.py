@@ -12,7 +12,7 @@ from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 
 @pytest.fixture

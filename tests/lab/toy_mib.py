@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from niclab.transports import ConnectionLost
-from niclab.transports.snmp_agent import Missing, Reading, Refusal, SnmpAgent
-from niclab.transports.snmp_records import VARIABLES, Instance, Value, ValueKind
+from niclab.transports.snmp.snmp_agent import Missing, Reading, Refusal, SnmpAgent
+from niclab.transports.snmp.snmp_records import VARIABLES, Instance, Value, ValueKind
 
 Oid = tuple[int, ...]
 

@@ -12,7 +12,7 @@ from niclab.bench.records import Wiring
 from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
 from niclab.switch.connect import connect
-from niclab.transports.snmp_login import Auth, Communities, Privacy, User
+from niclab.transports.snmp.snmp_login import Auth, Communities, Privacy, User
 
 Edit = Callable[..., Path]
 V2C = "v2c: {read_community_secret: SWITCH_READ, write_community_secret: SWITCH_WRITE}"

@@ -15,7 +15,7 @@ from niclab.files.mask import MASKED, MessageMask
 from niclab.files.secrets import Secrets
 from niclab.report.evidence.evidence import CommandLog, EvidenceStore
 from niclab.report.evidence.runfolder import finish_run, new_run
-from niclab.transports.console_log import ConsoleLog
+from niclab.transports.console.console_log import ConsoleLog
 
 CANARIES = {
     "BMC_PASSWORD": "canary-bmc-7f3a",

@@ -12,7 +12,7 @@ from niclab.switch.ports import difference
 from niclab.switch.records import Admin, Oper, PortCounters, PortState
 from niclab.switch.switch import Switch, Uptime
 from niclab.transports import ConnectionLost
-from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
+from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpRefused
 
 PORT, INDEX = "Gi1/0/2", PORTS["Gi1/0/2"]
 
@@ -123,7 +123,7 @@ class TestCounters:
         assert "fcs_errors" not in difference(found, found, "x")
 
     def test_32_bits_where_64_are_wanted_are_refused(self, switch: Switch, fake: FakeSwitch) -> None:
-        from niclab.transports.snmp_records import ValueKind
+        from niclab.transports.snmp.snmp_records import ValueKind
 
         fake.mib.put("ifHCInOctets", [INDEX], 5, ValueKind.COUNTER32)
         with pytest.raises(BenchFault, match="5 is a Counter32; wanted: a Counter64"):

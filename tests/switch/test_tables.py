@@ -11,7 +11,7 @@ from niclab.switch.model import load_model
 from niclab.switch.records import LacpFlags
 from niclab.switch.switch import Switch
 from niclab.switch.texts import text
-from niclab.transports.snmp_agent import NoSuchVariable
+from niclab.transports.snmp.snmp_agent import NoSuchVariable
 
 MAC, PORT = "52:54:00:00:00:01", "Gi1/0/2"
 OCTETS = tuple(bytes.fromhex(MAC.replace(":", "")))

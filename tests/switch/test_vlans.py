@@ -10,8 +10,8 @@ from niclab.switch.model import VlanMib, VlanModel, load_model
 from niclab.switch.records import PortVlans
 from niclab.switch.switch import Switch
 from niclab.switch.texts import port_list, ports_of
-from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
-from niclab.transports.snmp_records import VARIABLES, Variable
+from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpRefused
+from niclab.transports.snmp.snmp_records import VARIABLES, Variable
 
 PORT, EVERY = "Gi1/0/2", set(PORTS)
 DEFAULT = PortVlans(1, frozenset({1}), frozenset())

@@ -8,7 +8,7 @@ import pytest
 
 from niclab.core.verdict import BenchFault
 from niclab.traffic.runs.looks import parts_of, surrounded
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 ASK = "echo looked && true"
 

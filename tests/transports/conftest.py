@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
 from sshd_fixtures import make_sshd, need_sshd
 from throwaway_sshd import ThrowawaySshd
 
-from niclab.transports.ssh import SshHost
+from niclab.transports.ssh.ssh import SshHost
 
 __all__ = ["make_sshd"]
 
@@ -35,6 +35,6 @@ def host(sshd: ThrowawaySshd) -> Iterator[SshHost]:
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """3 s less of grace, for tests of the deadline's effect; its real length has a test of its own."""
-    monkeypatch.setattr("niclab.transports.ssh.GRACE_S", 5.0)
+    monkeypatch.setattr("niclab.transports.ssh.ssh.GRACE_S", 5.0)
     for module in ("ssh", "ssh_pool", "ssh_stream"):
-        monkeypatch.setattr(f"niclab.transports.{module}.KILL_AFTER_S", 1)
+        monkeypatch.setattr(f"niclab.transports.ssh.{module}.KILL_AFTER_S", 1)

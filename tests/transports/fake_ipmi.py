@@ -8,7 +8,7 @@ from typing import Any
 
 from pyipmi import errors
 
-from niclab.transports import ipmi
+from niclab.transports.bmc import ipmi
 
 CHASSIS, SENSOR, APP, STORAGE = 0x00, 0x04, 0x06, 0x0A
 OK = b"\x00"

@@ -14,8 +14,9 @@ from pyipmi import errors
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
-from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi
-from niclab.transports.bmc import (
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.bmc import ipmi
+from niclab.transports.bmc.bmc import (
     CommandRefused,
     InsufficientPrivilege,
     NotNow,
@@ -24,7 +25,7 @@ from niclab.transports.bmc import (
     SensorKind,
     SensorStatus,
 )
-from niclab.transports.ipmi import Ipmi, IpmiEndpoint
+from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
 
 PASSWORD = "s3cret-of-the-bmc"
 READ = 0x40  # a sensor that is scanned

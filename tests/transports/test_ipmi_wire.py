@@ -13,8 +13,9 @@ from pyipmi.interfaces.rmcpplus import CIPHER_SUITES, SessionKeys
 from bmc.ipmi.crypto import CipherSuite, Keys
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
-from niclab.transports import ConnectionLost, ipmi
-from niclab.transports.ipmi import Ipmi, IpmiEndpoint
+from niclab.transports import ConnectionLost
+from niclab.transports.bmc import ipmi
+from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
 
 HANGS_S = 30.0
 """A busy host is slow; a call that takes longer has no deadline."""

@@ -9,8 +9,8 @@ import pytest
 from fake_redfish import CHASSIS, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, link, members
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.transports.bmc import CommandRefused, PowerState, SensorKind, SensorStatus
-from niclab.transports.redfish import Redfish, RedfishEndpoint
+from niclab.transports.bmc.bmc import CommandRefused, PowerState, SensorKind, SensorStatus
+from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from fake_redfish import PASSWORD, RESET, SYSTEM, USER, FakeService, certificate
 
 from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed, ConnectionLost, redfish_https
-from niclab.transports.bmc import CommandRefused, InsufficientPrivilege, NotNow, PowerState
-from niclab.transports.redfish import Redfish, RedfishEndpoint
+from niclab.transports.bmc.bmc import CommandRefused, InsufficientPrivilege, NotNow, PowerState
+from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
 
 
 @pytest.fixture

@@ -17,11 +17,19 @@ from toy_consoles import Rfc2217Console, TcpConsole, pty_line, running
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.transports import ConnectionLost, console_log
-from niclab.transports.console_log import ConsoleLog
-from niclab.transports.kernel_death import DeathWatch, Sign, sign_of
-from niclab.transports.serial import LOOK_BACK, ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole, _Rfc2217Line
-from niclab.transports.transcript import Transcript
+from niclab.transports import ConnectionLost
+from niclab.transports.console import console_log
+from niclab.transports.console.console_log import ConsoleLog
+from niclab.transports.console.kernel_death import DeathWatch, Sign, sign_of
+from niclab.transports.console.serial import (
+    LOOK_BACK,
+    ConsoleEndpoint,
+    KernelDeath,
+    NotSeen,
+    SerialConsole,
+    _Rfc2217Line,
+)
+from niclab.transports.console.transcript import Transcript
 
 SECRET = "swordfish"
 

@@ -11,7 +11,7 @@ from toy_consoles import MachineConsole
 
 from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed
-from niclab.transports.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
+from niclab.transports.console.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
 
 PASSWORD = "pass word!"
 _GETTY = r"""

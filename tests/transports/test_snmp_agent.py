@@ -6,9 +6,9 @@ import pytest
 from toy_mib import FakeAgent, ToyMib
 
 from niclab.core.verdict import BenchFault
-from niclab.transports import snmp_agent
-from niclab.transports.snmp_agent import NoSuchVariable, Reading, SnmpRefused
-from niclab.transports.snmp_records import VARIABLES, Instance, ValueKind, shown
+from niclab.transports.snmp import snmp_agent
+from niclab.transports.snmp.snmp_agent import NoSuchVariable, Reading, SnmpRefused
+from niclab.transports.snmp.snmp_records import VARIABLES, Instance, ValueKind, shown
 
 ADMIN, NAME, HIGH_SPEED, UPTIME = (VARIABLES[name] for name in ("ifAdminStatus", "ifName", "ifHighSpeed", "sysUpTime"))
 ADMIN_OF_3 = "ifAdminStatus.3 (1.3.6.1.2.1.2.2.1.7.3)"

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 import pytest
 from throwaway_snmpd import AUTH, PRIV, READ, READER, USER, WRITE, ThrowawaySnmpd, snmpd_program
 
-from niclab.transports import AuthenticationFailed, ConnectionLost, snmp
-from niclab.transports.snmp import Auth, Communities, Snmp, User
-from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
-from niclab.transports.snmp_records import VARIABLES, ValueKind, Variable
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.snmp import snmp
+from niclab.transports.snmp.snmp import Auth, Communities, Snmp, User
+from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpRefused
+from niclab.transports.snmp.snmp_records import VARIABLES, ValueKind, Variable
 
 UPTIME, NAME = VARIABLES["sysUpTime"].at(0), VARIABLES["sysName"].at(0)
 RIGHT = {"v2c": Communities(READ, WRITE), "v3": User(USER, AUTH, PRIV)}

@@ -13,10 +13,11 @@ from toy_mib import ToyMib
 
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.transports import AuthenticationFailed, ConnectionLost, snmp
-from niclab.transports.snmp import Auth, Communities, Privacy, Snmp, SnmpEndpoint, User
-from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
-from niclab.transports.snmp_records import VARIABLES, ValueKind
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.snmp import snmp
+from niclab.transports.snmp.snmp import Auth, Communities, Privacy, Snmp, SnmpEndpoint, User
+from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpRefused
+from niclab.transports.snmp.snmp_records import VARIABLES, ValueKind
 
 ADMIN, NAME, UPTIME = (VARIABLES[name] for name in ("ifAdminStatus", "ifName", "sysUpTime"))
 RIGHT = {"v2c": Communities(READ, WRITE), "v3": User(USER, AUTH_KEY, PRIV_KEY)}

@@ -15,7 +15,7 @@ from throwaway_sshd import SshdMaker
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.transports.ssh import Result, SshHost
+from niclab.transports.ssh.ssh import Result, SshHost
 
 
 def test_a_result_holds_status_and_both_outputs(host: SshHost) -> None:

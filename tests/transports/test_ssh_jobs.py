@@ -15,8 +15,8 @@ from throwaway_sshd import SshdMaker
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.transports import CommandTimeout
-from niclab.transports.ssh import Result, SshHost
-from niclab.transports.ssh_job import FIRST_LINE, ending_command
+from niclab.transports.ssh.ssh import Result, SshHost
+from niclab.transports.ssh.ssh_job import FIRST_LINE, ending_command
 
 
 def test_its_begin_is_awaited_on_the_host(host: SshHost) -> None:

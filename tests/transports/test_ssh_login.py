@@ -13,8 +13,8 @@ import pytest
 from throwaway_sshd import SshdMaker
 
 from niclab.transports import AuthenticationFailed
-from niclab.transports.loop import call
-from niclab.transports.ssh import SshEndpoint, SshHost
+from niclab.transports.ssh.ssh import SshEndpoint, SshHost
+from niclab.transports.ssh.ssh_loop import call
 
 PASSWORD = "open sesame"
 

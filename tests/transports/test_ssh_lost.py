@@ -17,10 +17,10 @@ from throwaway_sshd import SshdMaker
 
 from niclab.core.wait import Deadline, until
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.transports.loop import call
-from niclab.transports.ssh import GRACE_S, SshHost
-from niclab.transports.ssh_commands import SshCommands
-from niclab.transports.ssh_link import SshLink
+from niclab.transports.ssh.ssh import GRACE_S, SshHost
+from niclab.transports.ssh.ssh_commands import SshCommands
+from niclab.transports.ssh.ssh_link import SshLink
+from niclab.transports.ssh.ssh_loop import call
 
 TIMEOUT_S = 0.5
 
@@ -141,7 +141,7 @@ def test_a_connection_that_is_just_being_lost_is_replaced_and_no_refusal_of_the_
 def test_a_connection_that_is_lost_before_the_command_starts_is_replaced_once(
     make_sshd: SshdMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("niclab.transports.ssh_pool._FRESH_S", 0)  # as if the host had been silent for long
+    monkeypatch.setattr("niclab.transports.ssh.ssh_pool._FRESH_S", 0)  # as if the host had been silent for long
     server = make_sshd()
     with SshHost(server.endpoint) as host, ThreadPoolExecutor(1) as pool:
         host.run("true")

@@ -11,7 +11,7 @@ import pytest
 from throwaway_sshd import SshdMaker, ThrowawaySshd
 
 from niclab.transports import AuthenticationFailed, ConnectionLost
-from niclab.transports.ssh import SshEndpoint, SshHost
+from niclab.transports.ssh.ssh import SshEndpoint, SshHost
 
 NOWHERE = "no-such-host.invalid"
 """RFC 6761: a name that never resolves."""

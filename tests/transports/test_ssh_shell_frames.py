@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from naps import nap_s, running
 
 from niclab.core.wait import until
-from niclab.transports.ssh_shell import (
+from niclab.transports.ssh.ssh_shell import (
     CHECK_SHELL,
     SET_UP_SHELL,
     SET_UP_WARDEN,
@@ -29,7 +29,7 @@ from niclab.transports.ssh_shell import (
     needs_own_channel,
     new_mark,
 )
-from niclab.transports.ssh_stream import OUTPUT_LIMIT_BYTES
+from niclab.transports.ssh.ssh_stream import OUTPUT_LIMIT_BYTES
 
 SHELLS = [
     shell

@@ -21,9 +21,9 @@ from throwaway_sshd import SshdMaker, ThrowawaySshd
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.transports.ssh import SshHost
-from niclab.transports.ssh_pool import PooledShell, Warden
-from niclab.transports.ssh_shell import Frame
+from niclab.transports.ssh.ssh import SshHost
+from niclab.transports.ssh.ssh_pool import PooledShell, Warden
+from niclab.transports.ssh.ssh_shell import Frame
 
 
 def _processes(server: ThrowawaySshd, pattern: str) -> list[int]:
@@ -217,7 +217,7 @@ def test_a_command_handed_over_is_never_sent_twice(
         send(shell, frame)
         handed_over.set()
 
-    monkeypatch.setattr("niclab.transports.ssh_pool._FRESH_S", 600)  # the shell is not asked whether it is there
+    monkeypatch.setattr("niclab.transports.ssh.ssh_pool._FRESH_S", 600)  # the shell is not asked whether it is there
     with SshHost(server.endpoint) as host, ThreadPoolExecutor(1) as pool:
         host.run("true")
         monkeypatch.setattr(PooledShell, "send", noted)
@@ -247,7 +247,7 @@ def test_a_dead_connection_is_noticed_before_a_command_after_a_pause(server: Thr
 def test_endless_output_is_a_fault_and_ended_on_the_host(
     server: ThrowawaySshd, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("niclab.transports.ssh_stream.OUTPUT_LIMIT_BYTES", 2**20)
+    monkeypatch.setattr("niclab.transports.ssh.ssh_stream.OUTPUT_LIMIT_BYTES", 2**20)
     with SshHost(server.endpoint) as host:
         with pytest.raises(BenchFault, match=rf"dut.*: '{command}': more than 1048576 bytes on stdout and stderr;"):
             host.run(command, timeout_s=20)
@@ -256,7 +256,7 @@ def test_endless_output_is_a_fault_and_ended_on_the_host(
 
 
 def test_output_up_to_the_bound_is_whole(server: ThrowawaySshd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("niclab.transports.ssh_stream.OUTPUT_LIMIT_BYTES", 2**20)
+    monkeypatch.setattr("niclab.transports.ssh.ssh_stream.OUTPUT_LIMIT_BYTES", 2**20)
     with SshHost(server.endpoint) as host:
         assert len(host.run("head -c 1040000 /dev/zero", check=True).stdout) == 1_040_000
 

@@ -24,8 +24,8 @@ from niclab.run.lease import Holder, Lease
 from niclab.state.program import freebsd_program
 from niclab.state.read import read_state
 from niclab.state.snapshot import Depth
-from niclab.transports import ssh_job
-from niclab.transports.ssh import Result
+from niclab.transports.ssh import ssh_job
+from niclab.transports.ssh.ssh import Result
 from vendor import medium
 
 CARDS = {

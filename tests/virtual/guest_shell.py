@@ -20,7 +20,7 @@ from pathlib import Path
 from guest_root import GUEST, Root
 
 from freebsd import facts, kit
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 RESIDENT = """
 import io, json, os, sys

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from niclab.files.types import Command, Host, Name, PortName, Record, SecretName, UdpPort, User, Wanted
 from niclab.files.yaml import Problem
-from niclab.transports.snmp_login import Auth, Privacy
+from niclab.transports.snmp.snmp_login import Auth, Privacy
 
 SwitchPortName = Annotated[
     str,

@@ -19,7 +19,7 @@ from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.run.run import Run
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.transports.kernel_death import sign_of
+from niclab.transports.console.kernel_death import sign_of
 
 RELOAD_DEADLINE_S = 180.0
 """House rule: a driver that starts its card's firmware takes a minute or two."""

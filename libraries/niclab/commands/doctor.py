@@ -24,7 +24,8 @@ from niclab.run.server import Server
 from niclab.run.whole_card import require_whole_card
 from niclab.switch.records import Admin
 from niclab.traffic.tools.tool_choice import tool_of
-from niclab.transports import TransportFault, ssh_mend
+from niclab.transports import TransportFault
+from niclab.transports.ssh import ssh_mend
 
 CLOCK_ERROR_S = 2.0
 """House rule: logs of two servers can still be read side by side."""

@@ -15,7 +15,7 @@ from niclab.files.repository import REPOSITORY
 from niclab.files.yaml import shown_file
 from niclab.hosts.linux_host import LinuxHost
 from niclab.report import write_atomically
-from niclab.transports.ssh import SshEndpoint, SshHost
+from niclab.transports.ssh.ssh import SshEndpoint, SshHost
 
 BENCHES = REPOSITORY / "lab" / "benches"
 _HEAD = """\

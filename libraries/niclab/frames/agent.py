@@ -21,7 +21,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.ssh_job import FIRST_LINE
+from niclab.transports.ssh.ssh_job import FIRST_LINE
 
 T = TypeVar("T")
 

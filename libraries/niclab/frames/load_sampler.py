@@ -13,7 +13,7 @@ from niclab.frames.load_rates import LoadLook
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.ssh import Job
+from niclab.transports.ssh.ssh import Job
 
 EVERY_S = 1
 ONE_LASTS_S = 3.0

@@ -25,7 +25,7 @@ from niclab.report import now
 
 if TYPE_CHECKING:
     from niclab.core.undo import Journal
-    from niclab.transports.ssh import Result
+    from niclab.transports.ssh.ssh import Result
 
 FOLDER = "/var/run/niclab"
 _LONGEST_FIELD = 200

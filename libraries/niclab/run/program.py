@@ -9,8 +9,8 @@ from types import ModuleType
 
 from niclab.core.verdict import BenchFault
 from niclab.run.server import Server, quoted
-from niclab.transports.ssh import Job
-from niclab.transports.ssh_job import FIRST_LINE
+from niclab.transports.ssh.ssh import Job
+from niclab.transports.ssh.ssh_job import FIRST_LINE
 
 BEGINS_WITHIN_S = 20.0
 

@@ -22,9 +22,9 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline, pause, until
 from niclab.run.server import POWER_WITHIN_S, Server
-from niclab.transports.bmc import PowerState
-from niclab.transports.console_line import NoBreak
-from niclab.transports.serial import KernelDeath
+from niclab.transports.bmc.bmc import PowerState
+from niclab.transports.console.console_line import NoBreak
+from niclab.transports.console.serial import KernelDeath
 
 FILE = "recoveries.jsonl"
 """File of the evidence: a line for each step."""

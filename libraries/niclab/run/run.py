@@ -35,7 +35,7 @@ from niclab.run.whole_card import require_whole_card
 from niclab.stats import measurements
 from niclab.switch.connect import connect, require_open
 from niclab.switch.switch import Switch, Uptime
-from niclab.transports.bmc import PowerState
+from niclab.transports.bmc.bmc import PowerState
 
 T = TypeVar("T")
 

@@ -21,12 +21,12 @@ from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.host import Host
 from niclab.hosts.linux_host import LinuxHost
 from niclab.run.lease import Lease
-from niclab.transports.bmc import Bmc, PowerState
-from niclab.transports.ipmi import Ipmi, IpmiEndpoint
-from niclab.transports.redfish import Redfish, RedfishEndpoint
-from niclab.transports.serial import ConsoleEndpoint, SerialConsole
-from niclab.transports.ssh import Job, Result, SshEndpoint, SshHost
-from niclab.transports.ssh_job import ending_command
+from niclab.transports.bmc.bmc import Bmc, PowerState
+from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
+from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
+from niclab.transports.console.serial import ConsoleEndpoint, SerialConsole
+from niclab.transports.ssh.ssh import Job, Result, SshEndpoint, SshHost
+from niclab.transports.ssh.ssh_job import ending_command
 
 GREETING_WITHIN_S = 1.0
 ANSWER_WITHIN_S = 5.0

@@ -22,7 +22,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run import program, standstill_program
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 PERIOD_MS = 20
 LEAST_MS = 250

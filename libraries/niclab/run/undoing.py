@@ -17,8 +17,8 @@ from niclab.run.recover import ensure_ready
 from niclab.run.server import Server
 from niclab.switch import undo as switch_undo
 from niclab.switch.switch import Switch
-from niclab.transports.bmc import PowerState
-from niclab.transports.ssh_records import tail
+from niclab.transports.bmc.bmc import PowerState
+from niclab.transports.ssh.ssh_records import tail
 
 POWER_WITHIN_S = 60.0
 _UNDONE = "@ undone"

@@ -10,8 +10,8 @@ from niclab.files.secrets import Secrets
 from niclab.switch.model import load_model
 from niclab.switch.records import Admin
 from niclab.switch.switch import Switch
-from niclab.transports.snmp_agent import SnmpAgent
-from niclab.transports.snmp_login import Communities, SnmpEndpoint, User
+from niclab.transports.snmp.snmp_agent import SnmpAgent
+from niclab.transports.snmp.snmp_login import Communities, SnmpEndpoint, User
 
 
 def connect(entry: SwitchEntry, secrets: Secrets) -> Switch:
@@ -29,7 +29,7 @@ def connect(entry: SwitchEntry, secrets: Secrets) -> Switch:
 
 def open_agent(endpoint: SnmpEndpoint) -> SnmpAgent:
     """The agent over UDP. pysnmp takes 0.3 s to import, which a bench without a switch does not pay."""
-    from niclab.transports.snmp import Snmp
+    from niclab.transports.snmp.snmp import Snmp
 
     return Snmp(endpoint)
 

@@ -14,7 +14,7 @@ from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Record, Seconds, Text, Wanted
 from niclab.files.yaml import Problem, Sheet, load, shown_file
-from niclab.transports.snmp_records import VARIABLES, ValueKind, Variable
+from niclab.transports.snmp.snmp_records import VARIABLES, ValueKind, Variable
 
 DIRECTORY = REPOSITORY / "lab" / "switches"
 

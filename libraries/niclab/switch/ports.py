@@ -10,8 +10,8 @@ from niclab.switch.model import SpeedUnit, SwitchModel
 from niclab.switch.records import COUNTERS, OF_32_BITS, Admin, Oper, PortCounters, PortState
 from niclab.switch.texts import text
 from niclab.transports import ConnectionLost
-from niclab.transports.snmp_agent import NoSuchVariable, SnmpAgent, SnmpRefused
-from niclab.transports.snmp_records import Instance, Value, Variable
+from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpAgent, SnmpRefused
+from niclab.transports.snmp.snmp_records import Instance, Value, Variable
 
 E = TypeVar("E", Admin, Oper)
 

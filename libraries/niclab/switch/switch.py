@@ -13,8 +13,8 @@ from niclab.switch.records import Identity
 from niclab.switch.tables import Tables
 from niclab.switch.texts import text
 from niclab.switch.vlans import Vlans
-from niclab.transports.snmp_agent import SnmpAgent
-from niclab.transports.snmp_records import Value
+from niclab.transports.snmp.snmp_agent import SnmpAgent
+from niclab.transports.snmp.snmp_records import Value
 
 CLOCK_SLACK_S = 3.0
 """House rule: how far its uptime may run apart from the controller's clock, and a hundredth of the time besides."""

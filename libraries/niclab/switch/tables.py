@@ -10,8 +10,8 @@ from niclab.switch.ports import Ports
 from niclab.switch.records import LacpPort
 from niclab.switch.texts import lacp_flags, mac
 from niclab.switch.vlans import bridge_ports
-from niclab.transports.snmp_agent import SnmpAgent
-from niclab.transports.snmp_records import Value
+from niclab.transports.snmp.snmp_agent import SnmpAgent
+from niclab.transports.snmp.snmp_records import Value
 
 
 class Tables:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from niclab.core.verdict import BenchFault
 from niclab.switch.records import LacpFlags
-from niclab.transports.snmp_records import Value, shown
+from niclab.transports.snmp.snmp_records import Value, shown
 
 _MAC_BYTES = 6
 

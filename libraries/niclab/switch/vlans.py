@@ -7,8 +7,8 @@ from niclab.switch.model import SwitchModel, VlanMib
 from niclab.switch.ports import Ports
 from niclab.switch.records import PortVlans
 from niclab.switch.texts import port_list, ports_of
-from niclab.transports.snmp_agent import SnmpAgent
-from niclab.transports.snmp_records import Instance, Value
+from niclab.transports.snmp.snmp_agent import SnmpAgent
+from niclab.transports.snmp.snmp_records import Instance, Value
 
 FIRST_VLAN, LAST_VLAN = 1, 4094
 _ACTIVE, _CREATE_AND_GO, _DESTROY = 1, 4, 6  # RowStatus (RFC 2579)

@@ -23,14 +23,8 @@ from urllib3.connection import HTTPSConnection
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline, pause
 from niclab.transports import AuthenticationFailed, ConnectionLost
-from niclab.transports.bmc import (
-    ASK_AGAIN_EVERY_S,
-    NOT_NOW_WITHIN_S,
-    CommandRefused,
-    InsufficientPrivilege,
-    NotNow,
-)
-from niclab.transports.redfish_records import Json, error_words
+from niclab.transports.bmc.bmc import ASK_AGAIN_EVERY_S, NOT_NOW_WITHIN_S, CommandRefused, InsufficientPrivilege, NotNow
+from niclab.transports.bmc.redfish_records import Json, error_words
 
 T = TypeVar("T")
 

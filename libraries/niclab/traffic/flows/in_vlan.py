@@ -11,7 +11,7 @@ from niclab.links import upper
 from niclab.links.upper import Stack
 from niclab.run.run import Run
 from niclab.traffic.flows import tcp
-from niclab.transports.ssh import Job
+from niclab.transports.ssh.ssh import Job
 
 VLAN_ID = 3
 

@@ -12,7 +12,7 @@ from niclab.run.run import Run
 from niclab.run.temporary import put_back
 from niclab.traffic.flows import tcp
 from niclab.traffic.tools.tool import Route
-from niclab.transports.ssh import Job
+from niclab.transports.ssh.ssh import Job
 
 NETWORK = 0xFD6E_6963_6C61
 """The first 48 bits of the networks: unique local addresses (RFC 4193), which nobody routes."""

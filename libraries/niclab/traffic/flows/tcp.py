@@ -13,7 +13,7 @@ from niclab.traffic.limits import limit
 from niclab.traffic.runs import endpoints, measuring
 from niclab.traffic.tools.tool import Order, Route
 from niclab.traffic.tools.tool_choice import tool_of
-from niclab.transports.ssh import Job
+from niclab.transports.ssh.ssh import Job
 
 FLOW_WITHIN_S = 10.0
 FLOW_BYTES = 100_000

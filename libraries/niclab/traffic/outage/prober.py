@@ -16,8 +16,8 @@ from niclab.run.server import Server, quoted
 from niclab.traffic.outage import outage_analysis, prober_program
 from niclab.traffic.outage.outage_records import EndLog, OutageReport
 from niclab.traffic.outage.prober_text import read_end_log, read_ready
-from niclab.transports.ssh import Job
-from niclab.transports.ssh_job import FIRST_LINE
+from niclab.transports.ssh.ssh import Job
+from niclab.transports.ssh.ssh_job import FIRST_LINE
 
 PORT = 7110
 PERIOD_US = 1000

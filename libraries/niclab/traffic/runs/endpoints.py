@@ -12,7 +12,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.traffic.tools.tool import Route, TrafficTool
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 SLACK_S = 20.0
 """A run that takes this much longer than its duration is ended."""

@@ -15,7 +15,7 @@ from niclab.core.verdict import BenchFault
 from niclab.hosts.counts.load_records import Load
 from niclab.run.server import Server
 from niclab.run.standstill import StandstillWatch
-from niclab.transports.ssh import Result
+from niclab.transports.ssh.ssh import Result
 
 _SIGNALLED = 128
 """A shell reports an end by signal N as this and N."""

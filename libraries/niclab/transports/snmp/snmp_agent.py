@@ -17,7 +17,7 @@ from typing import TypeVar
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.transports import ConnectionLost
-from niclab.transports.snmp_records import Instance, Value, ValueKind, Variable, shown
+from niclab.transports.snmp.snmp_records import Instance, Value, ValueKind, Variable, shown
 
 T = TypeVar("T")
 

@@ -18,10 +18,10 @@ from pysnmp.proto import errind, rfc1902, rfc1905
 
 from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed, ConnectionLost
-from niclab.transports.loop import call
-from niclab.transports.snmp_agent import Missing, Reading, Refusal, SnmpAgent
-from niclab.transports.snmp_login import Auth, Communities, Privacy, SnmpEndpoint, User
-from niclab.transports.snmp_records import Instance, Value, ValueKind
+from niclab.transports.snmp.snmp_agent import Missing, Reading, Refusal, SnmpAgent
+from niclab.transports.snmp.snmp_login import Auth, Communities, Privacy, SnmpEndpoint, User
+from niclab.transports.snmp.snmp_records import Instance, Value, ValueKind
+from niclab.transports.ssh.ssh_loop import call
 
 ANSWER_WITHIN_S = 1.0
 RETRIES = 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from niclab.transports.bmc import SelEntry, SensorKind, SensorStatus
+from niclab.transports.bmc.bmc import SelEntry, SensorKind, SensorStatus
 
 THRESHOLD = 0x01
 """Generic event type of sensors with thresholds (table 42-1)."""

@@ -1,8 +1,8 @@
 """The shells that stay open on one connection, and who uses which.
 
 A command costs one round trip over an open shell, and a new process or two on the host over a channel of its own. The
-first command opens a shell and the warden (see :mod:`~niclab.transports.ssh_shell`); commands that overlap open more,
-up to :data:`_SHELLS`. Each shell runs one command at a time.
+first command opens a shell and the warden (see :mod:`~niclab.transports.ssh.ssh_shell`); commands that overlap open
+more, up to :data:`_SHELLS`. Each shell runs one command at a time.
 
 How a command is bounded: after :data:`_GUARD_AFTER_S` seconds the warden gets a guard for it, which ends it on the host
 at its limit, also when nobody on this side is left. A command that loses its connection earlier gets its guard from the
@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import ConnectionLost
-from niclab.transports.ssh_shell import (
+from niclab.transports.ssh.ssh_shell import (
     CHECK_SHELL,
     SET_UP_SHELL,
     SET_UP_WARDEN,
@@ -32,7 +32,7 @@ from niclab.transports.ssh_shell import (
     new_mark,
     start_shell,
 )
-from niclab.transports.ssh_stream import (
+from niclab.transports.ssh.ssh_stream import (
     KILL_AFTER_S,
     Ended,
     NoAnswer,
@@ -186,7 +186,7 @@ class ShellPool:
             NotStarted: The connection was gone before the command was handed over.
             ConnectionLost: It broke, or the shell was ended, before the command's end.
             NoAnswer: The end did not come by the deadline.
-            BenchFault: The command wrote more than :data:`~niclab.transports.ssh_stream.OUTPUT_LIMIT_BYTES`.
+            BenchFault: The command wrote more than :data:`~niclab.transports.ssh.ssh_stream.OUTPUT_LIMIT_BYTES`.
         """
         frame, limit_s = Frame(command), 0.0
         guarded: int | None = None

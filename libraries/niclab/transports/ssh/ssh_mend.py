@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from niclab.transports.ssh_records import SshEndpoint
+from niclab.transports.ssh.ssh_records import SshEndpoint
 
 
 def resolve(end: SshEndpoint) -> str:

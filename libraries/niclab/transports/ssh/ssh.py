@@ -7,7 +7,7 @@ File transfers have the same end: ``timeout_s`` + 2 s.
 
 Which way a command takes: a shell that stays open (one ``sh`` per host, more when calls overlap), a channel of its own
 where it has stdin, is started in the background, needs a process of its own
-(:func:`~niclab.transports.ssh_shell.needs_own_channel`), the host gives no usable shell, or all shells stay busy.
+(:func:`~niclab.transports.ssh.ssh_shell.needs_own_channel`), the host gives no usable shell, or all shells stay busy.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Any, TypeVar
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.transports.loop import call
-from niclab.transports.ssh_commands import SshCommands
-from niclab.transports.ssh_job import Job, launch_command, launched
-from niclab.transports.ssh_link import CONNECT_WITHIN_S, SshLink
-from niclab.transports.ssh_records import Result, SshEndpoint, tail
-from niclab.transports.ssh_stream import KILL_AFTER_S, Ended, to_text
+from niclab.transports.ssh.ssh_commands import SshCommands
+from niclab.transports.ssh.ssh_job import Job, launch_command, launched
+from niclab.transports.ssh.ssh_link import CONNECT_WITHIN_S, SshLink
+from niclab.transports.ssh.ssh_loop import call
+from niclab.transports.ssh.ssh_records import Result, SshEndpoint, tail
+from niclab.transports.ssh.ssh_stream import KILL_AFTER_S, Ended, to_text
 
 __all__ = ["CONNECT_WITHIN_S", "GRACE_S", "JOB_LIMIT_S", "Job", "Result", "SshEndpoint", "SshHost"]
 
@@ -128,7 +128,7 @@ class SshHost:
         """Start ``command`` in the background and return at once. It ends itself after ``limit_s`` seconds.
 
         A job with a ``mark`` can be ended by it as well
-        (:func:`~niclab.transports.ssh_job.ending_command`), also when nobody is left who remembers it.
+        (:func:`~niclab.transports.ssh.ssh_job.ending_command`), also when nobody is left who remembers it.
         """
         if not limit_s >= 1:
             raise BenchFault(f"{self.name}: {command!r}: limit_s is {limit_s!r}, wanted a number of at least 1")

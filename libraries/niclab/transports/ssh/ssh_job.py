@@ -17,7 +17,7 @@ from typing import Protocol
 from niclab.core.marks import MarkKind, timed
 from niclab.core.verdict import BenchFault
 from niclab.transports import CommandTimeout
-from niclab.transports.ssh_records import Result
+from niclab.transports.ssh.ssh_records import Result
 
 _KILL_WORKS_WITHIN_S = 3
 _TALK_S = 10

@@ -9,7 +9,7 @@ from typing import Protocol
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import ConnectionLost
-from niclab.transports.ssh_records import tail
+from niclab.transports.ssh.ssh_records import tail
 
 KILL_AFTER_S = 3
 """The far end sends SIGKILL this many seconds after SIGTERM."""

@@ -14,9 +14,10 @@ import asyncssh
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.files.secrets import refuse_shared
-from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost, ssh_mend
-from niclab.transports.ssh_records import SshEndpoint
-from niclab.transports.ssh_stream import NotStarted, Receiver
+from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost
+from niclab.transports.ssh import ssh_mend
+from niclab.transports.ssh.ssh_records import SshEndpoint
+from niclab.transports.ssh.ssh_stream import NotStarted, Receiver
 
 T = TypeVar("T")
 

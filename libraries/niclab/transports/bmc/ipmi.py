@@ -26,8 +26,9 @@ from pyipmi.sdr import SdrFullSensorRecord
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline, pause
-from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi_records
-from niclab.transports.bmc import (
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.bmc import ipmi_records
+from niclab.transports.bmc.bmc import (
     ASK_AGAIN_EVERY_S,
     NOT_NOW_WITHIN_S,
     Bmc,

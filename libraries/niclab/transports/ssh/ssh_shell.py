@@ -23,7 +23,7 @@ import re
 import secrets
 import shlex
 
-from niclab.transports.ssh_stream import Output
+from niclab.transports.ssh.ssh_stream import Output
 
 CHECK_SHELL = "kill -0 -$$ && command -v timeout >/dev/null && command -v sleep >/dev/null && echo $$"
 """First command of a shell: it leads its group, and has the tools that bound commands. Prints its process number."""

@@ -58,7 +58,7 @@ class Terminal(Protocol):
 
 
 def run(terminal: Terminal, command: str, within_s: float) -> tuple[int, str]:
-    """See :meth:`niclab.transports.serial.SerialConsole.run`."""
+    """See :meth:`niclab.transports.console.serial.SerialConsole.run`."""
     token = secrets.token_hex(4)
     script = f'echo nic""lab-{token}-begin; sh -c "$1"; echo nic""lab-{token}-end:$?'
     line = f"sh -c {shlex.quote(script)} run {shlex.quote(command)}"
@@ -82,7 +82,7 @@ def run(terminal: Terminal, command: str, within_s: float) -> tuple[int, str]:
 
 
 def login(terminal: Terminal, user: str, password: str, within_s: float) -> None:
-    """See :meth:`niclab.transports.serial.SerialConsole.login`."""
+    """See :meth:`niclab.transports.console.serial.SerialConsole.login`."""
     deadline = Deadline(within_s)
     terminal.skip()  # prompts of the past
     terminal.send_line("")

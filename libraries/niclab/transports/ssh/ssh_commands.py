@@ -10,9 +10,9 @@ from functools import partial
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.transports.ssh_link import SshLink, SshStream
-from niclab.transports.ssh_pool import PooledShell, ShellPool
-from niclab.transports.ssh_stream import Ended, NoAnswer, NotStarted, Output, is_overdue, time_for, too_much
+from niclab.transports.ssh.ssh_link import SshLink, SshStream
+from niclab.transports.ssh.ssh_pool import PooledShell, ShellPool
+from niclab.transports.ssh.ssh_stream import Ended, NoAnswer, NotStarted, Output, is_overdue, time_for, too_much
 
 # sshd allows 10 sessions a connection (MaxSessions of sshd_config) and counts an ended one until it has handled the
 # whole packet burst in which we closed it: a burst may end as many sessions as it begins. Seen with 8: "open failed".

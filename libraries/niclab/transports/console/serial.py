@@ -18,12 +18,21 @@ import serial
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline, pause
-from niclab.transports import ConnectionLost, console_shell
-from niclab.transports.console_line import READ_S, WRITE_WITHIN_S, ConsoleEndpoint, Line, NoBreak, TcpLine, noise_in
-from niclab.transports.console_log import ConsoleLog
-from niclab.transports.console_shell import Match, NotSeen
-from niclab.transports.kernel_death import DeathWatch, KernelDeath
-from niclab.transports.transcript import Transcript
+from niclab.transports import ConnectionLost
+from niclab.transports.console import console_shell
+from niclab.transports.console.console_line import (
+    READ_S,
+    WRITE_WITHIN_S,
+    ConsoleEndpoint,
+    Line,
+    NoBreak,
+    TcpLine,
+    noise_in,
+)
+from niclab.transports.console.console_log import ConsoleLog
+from niclab.transports.console.console_shell import Match, NotSeen
+from niclab.transports.console.kernel_death import DeathWatch, KernelDeath
+from niclab.transports.console.transcript import Transcript
 
 __all__ = ["ConsoleEndpoint", "KernelDeath", "Match", "NotSeen", "SerialConsole"]
 

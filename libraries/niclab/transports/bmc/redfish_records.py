@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from niclab.transports.bmc import PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.bmc.bmc import PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 
 Json = dict[str, Any]
 

@@ -1,0 +1,1 @@
+"""SNMP: variables of a switch, read, and written with read-back."""

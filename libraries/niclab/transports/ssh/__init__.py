@@ -1,0 +1,1 @@
+"""Commands and background jobs over SSH, each with a hard deadline."""
