@@ -29,7 +29,7 @@ from niclab.card import load_card  # noqa: E402
 from niclab.core.wait import pause  # noqa: E402
 from niclab.links import patch_panel, switch_ports  # noqa: E402
 from niclab.run import run as labs  # noqa: E402 - found by the path set above
-from niclab.run.prepare import PreparedPorts  # noqa: E402
+from niclab.run.acquiring.prepared_ports import PreparedPorts  # noqa: E402
 from niclab.run.server import quoted  # noqa: E402
 
 VBENCH = str(ROOT / "lab/virtual/vbench")

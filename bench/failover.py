@@ -32,7 +32,7 @@ from niclab.links import patch_panel  # noqa: E402
 from niclab.links.bonds import Bonds, MemberLink  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402
 from niclab.run import run as labs  # noqa: E402
-from niclab.run.prepare import PreparedPorts  # noqa: E402
+from niclab.run.acquiring.prepared_ports import PreparedPorts  # noqa: E402
 from niclab.traffic.outage import prober  # noqa: E402
 from niclab.traffic.outage.outage_records import OutageReport, ProbedDirection  # noqa: E402
 from niclab.traffic.outage.prober import End  # noqa: E402

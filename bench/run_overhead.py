@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "libraries"))
 from niclab.bench.records import Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
 from niclab.run import run as labs  # noqa: E402 - found by the path set above
-from niclab.run.prepare import PreparedPorts  # noqa: E402
+from niclab.run.acquiring.prepared_ports import PreparedPorts  # noqa: E402
 from niclab.traffic.limits import limit  # noqa: E402
 from niclab.traffic.runs import endpoints, measuring  # noqa: E402
 from niclab.traffic.tools.tool import Order  # noqa: E402

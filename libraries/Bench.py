@@ -19,11 +19,12 @@ from log_report import attach
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
-from niclab.run import evidence, ready
-from niclab.run.facts import CardFacts
-from niclab.run.hygiene import BenchHygiene
-from niclab.run.kernel_watch import KernelWatch
+from niclab.run.acquiring import ready
 from niclab.run.run import acquire, acquired, release
+from niclab.run.watching import failure_evidence
+from niclab.run.watching.facts import CardFacts
+from niclab.run.watching.hygiene import BenchHygiene
+from niclab.run.watching.kernel_watch import KernelWatch
 
 
 @library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence(), Hygiene(), OutOfService()])
@@ -112,7 +113,7 @@ class Bench(BenchLibrary):
         Raises:
             BenchFault: A tool is not installed, or shows nothing.
         """
-        evidence.require_complete(self.run, attach)
+        failure_evidence.require_complete(self.run, attach)
 
 
 def _current_test() -> str | None:

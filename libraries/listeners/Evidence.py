@@ -10,8 +10,8 @@ from robot.api import logger
 
 from log_report import attach
 from niclab.core.verdict import BenchFault
-from niclab.run import evidence
 from niclab.run.run import acquired
+from niclab.run.watching import failure_evidence
 
 _STEPS_OF_A_SUITE = ("SETUP", "TEARDOWN")
 
@@ -50,6 +50,6 @@ def _keep() -> None:
     if run is None:
         return
     try:
-        evidence.collect(run, attach)
+        failure_evidence.collect(run, attach)
     except BenchFault as error:
         logger.warn(f"evidence is incomplete: {error}")

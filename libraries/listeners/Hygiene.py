@@ -9,8 +9,8 @@ from __future__ import annotations
 from robot import result, running
 from robot.api import logger
 
-from niclab.run.hygiene import BenchHygiene
 from niclab.run.run import acquired
+from niclab.run.watching.hygiene import BenchHygiene
 from niclab.state.attribution import Ran
 
 

@@ -12,8 +12,8 @@ from robot import result, running
 
 from niclab.core.verdict import BenchFault, CardFailure, KernelFailure
 from niclab.report.verdicts import ALSO
-from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import acquired
+from niclab.run.watching.kernel_watch import KernelWatch
 
 
 class KernelLog:

@@ -22,7 +22,7 @@ from niclab.frames import changes, draw
 from niclab.frames.agent import FrameAgents
 from niclab.frames.draw import ChangeKind, Draw
 from niclab.report.certificate.remarks import remarks
-from niclab.run.standstill import Stood
+from niclab.run.watching.standstill import Stood
 
 AWAY_S, LIMIT_MS = 1.5, 20_000
 

@@ -14,8 +14,8 @@ from robot.run import run as robot  # type: ignore[import-untyped]  # the packag
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
-from niclab.run import evidence
 from niclab.run.run import Run
+from niclab.run.watching import failure_evidence
 
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
 QUIET = ("ip -s", "lspci -vv", "cat /proc/interrupts", "vmstat", "if command -v", "sysctl -a", "for i in", "modinfo")
@@ -95,7 +95,7 @@ def test_what_one_server_cannot_show_does_not_cost_the_other_its_evidence(
         ssh.replies |= REPLIES
     monkeypatch.setattr(bench.dut, "evidence_commands", fail)
     with pytest.raises(BenchFault, match=r"^dut: is broken$"):
-        evidence.collect(taken, lambda name, _: kept.append(name))
+        failure_evidence.collect(taken, lambda name, _: kept.append(name))
     assert "peer-kernel-log.txt" in kept and "dut-console.txt" in kept and "dut-kernel-log.txt" not in kept
 
 
@@ -110,7 +110,7 @@ class TestComplete:
 
     def test_every_tool_of_the_requirement_is_asked_on_both_servers(self, shown: FakeBench, taken: Run) -> None:
         kept: dict[str, str] = {}
-        evidence.require_complete(taken, kept.__setitem__)
+        failure_evidence.require_complete(taken, kept.__setitem__)
         for server in ("dut", "peer"):
             mine = "".join(text.splitlines()[0] for name, text in kept.items() if name.startswith(server) and text)
             wanted = ("ip -s", "lspci", "modinfo e1000e", "vmstat", "mpstat", "netstat -s", "sysctl -a", "tcpdump")
@@ -131,5 +131,5 @@ class TestComplete:
         shown.ssh[Role.PEER].replies["for i in"] = said
         kept: list[str] = []
         with pytest.raises(BenchFault, match=rf"^peer-drivers\.txt: .*{words}"):
-            evidence.require_complete(taken, lambda name, _: kept.append(name))
+            failure_evidence.require_complete(taken, lambda name, _: kept.append(name))
         assert "dut-frames.txt" in kept and "peer-frames.txt" in kept

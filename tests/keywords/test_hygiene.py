@@ -15,9 +15,9 @@ from test_failure_evidence import run
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
-from niclab.run.hygiene import BenchHygiene, restore_file
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
+from niclab.run.watching.hygiene import BenchHygiene, restore_file
 from niclab.state.attribution import Ran
 from niclab.switch.records import Admin
 
@@ -180,7 +180,7 @@ def test_a_server_that_is_gone_is_a_fault(taken: Run, monkeypatch: pytest.Monkey
     def gone(*_: object, **__: object) -> None:
         raise BenchFault("dut: no answer")
 
-    monkeypatch.setattr("niclab.run.hygiene.take", gone)
+    monkeypatch.setattr("niclab.run.watching.hygiene.take", gone)
     assert hygiene.finish() == []
     content = json.loads((taken.evidence_folder / "hygiene.json").read_text())
     assert content["faults"] == ["the state after the run cannot be compared: dut: no answer"]

@@ -17,13 +17,13 @@ from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.kernel.kernel_log import KernelLook
 from niclab.report.own_checks.last_look import last_look_check
 from niclab.report.verdicts import Verdict, classify
-from niclab.run import prepare
 from niclab.run import run as runs
-from niclab.run.kernel_watch import KernelWatch
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring import prepared_ports
+from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.undoing import UndoExecutor
+from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.transports.bmc.bmc import PowerState
 
 OOPS = (
@@ -140,7 +140,7 @@ class TestQuestions:
     def test_an_idle_server_is_read_again_after_a_moment(
         self, bench: FakeBench, watch: KernelWatch, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(prepare, "NEWS_FOR_S", 0)
+        monkeypatch.setattr(prepared_ports, "NEWS_FOR_S", 0)
         assert watch.look() == []
         bench.dut.says(*OOPS)
         (found,) = watch.look()

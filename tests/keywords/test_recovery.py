@@ -13,11 +13,11 @@ from test_failure_evidence import run as run_suites
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.report.verdicts import Verdict, classify
-from niclab.run import recover as ladder
-from niclab.run.kernel_watch import KernelWatch
-from niclab.run.recover import RecoveryStep, StepEnding, ensure_ready, recover
+from niclab.run.acquiring import recover as ladder
+from niclab.run.acquiring.recover import RecoveryStep, StepEnding, ensure_ready, recover
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc.bmc import PowerAction, PowerState
 from niclab.transports.console.kernel_death import KernelDeath

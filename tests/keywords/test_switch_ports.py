@@ -12,7 +12,7 @@ from niclab.core.undo import ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import switch_ports, wiring
 from niclab.run import run as runs
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.switch.records import Admin, Oper, PortVlans
 from SwitchLinks import SwitchLinks

@@ -15,7 +15,7 @@ from toy_mib import FakeAgent
 from niclab.links import wiring
 from niclab.run import bench_servers
 from niclab.run import run as runs
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.switch import connect
 from niclab.switch.model import load_model

@@ -42,7 +42,7 @@ from niclab.hosts.host_records import (
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
 from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.settings.settings_records import Attempt
-from niclab.run.lease import FOLDER
+from niclab.run.acquiring.lease import FOLDER
 from niclab.state.program import BEGIN
 from niclab.traffic.runs.looks import surrounded
 from niclab.transports import ConnectionLost

@@ -13,10 +13,10 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.run import run as runs
-from niclab.run.kernel_watch import KernelWatch
-from niclab.run.prepare import PreparedPorts
-from niclab.run.ready import make_ready
+from niclab.run.acquiring.prepared_ports import PreparedPorts
+from niclab.run.acquiring.ready import make_ready
 from niclab.run.run import Run
+from niclab.run.watching.kernel_watch import KernelWatch
 
 CASES = Path(__file__).parents[1] / "hosts" / "cases"
 PORT = "0000:01:00.0"

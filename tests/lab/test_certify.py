@@ -25,8 +25,8 @@ from niclab.report.certificate import certificate
 from niclab.report.evidence import runfolder
 from niclab.report.evidence.runfolder import read_run
 from niclab.run import run as runs
-from niclab.run.hygiene import BenchHygiene, restore_file
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring.prepared_ports import PreparedPorts
+from niclab.run.watching.hygiene import BenchHygiene, restore_file
 from niclab.scope.requirements import load_requirements
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"

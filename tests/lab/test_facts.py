@@ -12,8 +12,8 @@ from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
 from niclab.report.evidence.runfolder import new_run, read_run
 from niclab.run import run as runs
-from niclab.run.facts import CardFacts
 from niclab.run.run import Run
+from niclab.run.watching.facts import CardFacts
 
 
 @pytest.fixture

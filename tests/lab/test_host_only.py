@@ -10,10 +10,10 @@ from fake_traffic import iperf3_text
 
 from niclab.bench.records import Role, TrafficToolName
 from niclab.core.verdict import BenchFault, Undecided
-from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.run.standstill import StandstillWatch
+from niclab.run.watching import standstill
+from niclab.run.watching.standstill import StandstillWatch
 from niclab.traffic import WorthlessResult
 from niclab.traffic.limits.loopback import host_only_bps
 from niclab.traffic.runs import endpoints

@@ -19,8 +19,8 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
-from niclab.run.lease import Holder, Lease
-from niclab.run.recover import recover
+from niclab.run.acquiring.lease import Holder, Lease
+from niclab.run.acquiring.recover import recover
 from niclab.transports.bmc.bmc import PowerState
 from niclab.transports.ssh.ssh import Result
 

@@ -16,8 +16,8 @@ from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.counts.load_records import FrameCounters
 from niclab.report.own_checks import spoiled_runs
-from niclab.run import standstill
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.traffic import WorthlessResult
 from niclab.traffic.runs import endpoints, measuring, run_count
 from niclab.traffic.runs.measuring import Conservation, TrafficRun, described

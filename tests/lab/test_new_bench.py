@@ -12,7 +12,7 @@ from niclab.card import load_card
 from niclab.commands import cli, new_bench
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.run.whole_card import require_whole_card
+from niclab.run.acquiring.whole_card import require_whole_card
 
 FLAGS = [
     "--dut",

@@ -7,8 +7,8 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.run import standstill
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 
 LOST = "dut.p0 to peer.p0: 9 of 10 pings answered"
 

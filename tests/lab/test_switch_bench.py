@@ -21,8 +21,8 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import switch_ports, wiring
 from niclab.run import run as runs
-from niclab.run.lease import FOLDER
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring.lease import FOLDER
+from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.switch.records import PortVlans
 from niclab.switch.undo import carry_out, open_command, remove_vlan_command, vlans_command

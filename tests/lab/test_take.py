@@ -20,10 +20,10 @@ from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.run import ready
 from niclab.run import run as runs
-from niclab.run.prepare import PreparedPorts
-from niclab.run.recover import ensure_ready
+from niclab.run.acquiring import ready
+from niclab.run.acquiring.prepared_ports import PreparedPorts
+from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports import ConnectionLost
@@ -143,7 +143,7 @@ class TestLock:
         bench.bmcs[Role.DUT]["ipmi"].says = PowerState.ON
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
-            patch.setattr("niclab.run.recover.RESET_SHOWS_WITHIN_S", 0.05)
+            patch.setattr("niclab.run.acquiring.recover.RESET_SHOWS_WITHIN_S", 0.05)
             with pytest.raises(BenchFault, match=r"dut BMC: power is not off"):
                 bench.take()
         assert sorted(bench.closed) == ["dut", "peer"]
@@ -357,7 +357,7 @@ class TestGivingBack:
         self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
-        monkeypatch.setattr("niclab.run.recover.RESET_SHOWS_WITHIN_S", 0.05)
+        monkeypatch.setattr("niclab.run.acquiring.recover.RESET_SHOWS_WITHIN_S", 0.05)
         bench.give_to_boot(0.2)
         bench.set_state(up=False)
         taken = bench.take()

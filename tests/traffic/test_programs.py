@@ -14,8 +14,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.run import standstill_program
-from niclab.run.standstill import read_told
+from niclab.run.watching import standstill_program
+from niclab.run.watching.standstill import read_told
 from niclab.traffic import WorthlessResult
 from niclab.traffic.fragments import datagram_program, datagrams
 from niclab.traffic.fragments.datagrams import BYTES, COUNT, read_delivery

@@ -19,8 +19,8 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.kernel.kernel_log import KernelLogMark
-from niclab.run import recover
-from niclab.run.lease import Holder, Lease
+from niclab.run.acquiring import recover
+from niclab.run.acquiring.lease import Holder, Lease
 from niclab.state.program import freebsd_program
 from niclab.state.read import read_state
 from niclab.state.snapshot import Depth

@@ -13,7 +13,7 @@ from niclab.bench.records import Role
 from niclab.checks import driver, pcie
 from niclab.checks.asked import Say
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.run.ready import make_ready
+from niclab.run.acquiring.ready import make_ready
 from niclab.run.run import Run
 
 

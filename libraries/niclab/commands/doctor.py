@@ -17,11 +17,11 @@ from niclab.checks.sheet_or_card import disagreements
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.files.yaml import shown_file
 from niclab.links import wiring
-from niclab.run.leases import give_leases_back_quietly, prepare_leases
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring.leases import give_leases_back_quietly, prepare_leases
+from niclab.run.acquiring.prepared_ports import PreparedPorts
+from niclab.run.acquiring.whole_card import require_whole_card
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.run.whole_card import require_whole_card
 from niclab.switch.records import Admin
 from niclab.traffic.tools.tool_choice import tool_of
 from niclab.transports import TransportFault

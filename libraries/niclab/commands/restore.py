@@ -12,8 +12,8 @@ from niclab.core.undo import BenchInUse, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.report import who
-from niclab.run.hygiene import compare_with_kept, kept_for_restore, restore_file
 from niclab.run.run import Run
+from niclab.run.watching.hygiene import compare_with_kept, kept_for_restore, restore_file
 from niclab.state.snapshot import Snapshot
 
 ANY_CARD = "intel-82574l"

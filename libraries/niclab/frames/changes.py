@@ -19,9 +19,9 @@ from niclab.frames.agent import FrameAgents
 from niclab.frames.draw import Draw
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.spec import Arrives
-from niclab.run import standstill
 from niclab.run.run import Run
-from niclab.run.standstill import Stood
+from niclab.run.watching import standstill
+from niclab.run.watching.standstill import Stood
 from niclab.traffic.effects.variants import Way, applied
 
 FRAMES, SIZES, PER_S = 199, (60, 1514, 333), 100.0

@@ -14,8 +14,8 @@ from niclab.frames.agent import FrameAgents, port_addresses
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.ledger import Ledger, judge
 from niclab.frames.spec import Arrives, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes
-from niclab.run import standstill
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 
 Say = Callable[[str], object]
 """Takes a sentence for the log."""

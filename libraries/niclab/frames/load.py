@@ -18,8 +18,8 @@ from niclab.frames.load_rates import LoadLook, WantedLoad
 from niclab.frames.load_sampler import ONE_LASTS_S, sampled
 from niclab.frames.spec import Arrives
 from niclab.links import checks
-from niclab.run import standstill
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.stats.plan import SamplingPlan
 from niclab.traffic.flows import tcp
 from niclab.traffic.limits import bottleneck, limit

@@ -19,7 +19,7 @@ from niclab.links.ping import PING_COUNT, unanswered
 from niclab.links.upper import Stack
 from niclab.links.witness import Explained, Witnesses
 from niclab.run.run import Run
-from niclab.run.standstill import blameless
+from niclab.run.watching.standstill import blameless
 
 LINKS_WITHIN_S = 30.0
 """House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""

@@ -15,7 +15,7 @@ from niclab.hosts.host import Host
 from niclab.links import carrier
 from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.run.run import Run
-from niclab.run.standstill import blameless
+from niclab.run.watching.standstill import blameless
 from niclab.settings import mtu
 
 T = TypeVar("T")

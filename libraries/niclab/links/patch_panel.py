@@ -6,7 +6,7 @@ from niclab.bench.records import Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import NotApplicable
 from niclab.links import wiring
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 
 

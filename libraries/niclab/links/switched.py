@@ -13,7 +13,7 @@ from niclab.hosts.host_records import PingResult
 from niclab.links import carrier, checks, switch_ports, wiring
 from niclab.links.ping import PING_COUNT
 from niclab.run.run import Run
-from niclab.run.standstill import blameless
+from niclab.run.watching.standstill import blameless
 from niclab.switch.ports import difference
 from niclab.switch.records import Oper, PortCounters
 

@@ -15,7 +15,7 @@ from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.links.stray import StrayFrames, untagged_ipv4
 from niclab.links.upper import Stack
 from niclab.run.run import Run
-from niclab.run.standstill import blameless
+from niclab.run.watching.standstill import blameless
 
 
 class HostVlans:

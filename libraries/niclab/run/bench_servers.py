@@ -10,7 +10,7 @@ from niclab.bench.records import Bench, Role
 from niclab.core.undo import Journal
 from niclab.files.secrets import Secrets
 from niclab.report.evidence.evidence import CommandLog
-from niclab.run.leases import prepare_leases, take_leases
+from niclab.run.acquiring.leases import prepare_leases, take_leases
 from niclab.run.server import Server
 
 

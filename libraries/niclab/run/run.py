@@ -25,13 +25,13 @@ from niclab.files.secrets import Secrets
 from niclab.hosts.host_records import Interface
 from niclab.report.evidence.evidence import EvidenceStore
 from niclab.report.evidence.runfolder import is_continued
+from niclab.run.acquiring.bring_up import bring_up
+from niclab.run.acquiring.leases import give_leases_back, give_leases_back_quietly
+from niclab.run.acquiring.recover import ensure_ready
+from niclab.run.acquiring.whole_card import require_whole_card
 from niclab.run.bench_servers import BenchServers
-from niclab.run.bring_up import bring_up
-from niclab.run.leases import give_leases_back, give_leases_back_quietly
-from niclab.run.recover import ensure_ready
 from niclab.run.server import Server
 from niclab.run.undoing import UndoExecutor
-from niclab.run.whole_card import require_whole_card
 from niclab.stats import measurements
 from niclab.switch.connect import connect, require_open
 from niclab.switch.switch import Switch, Uptime

@@ -20,7 +20,7 @@ from niclab.files.secrets import Secrets
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.host import Host
 from niclab.hosts.linux_host import LinuxHost
-from niclab.run.lease import Lease
+from niclab.run.acquiring.lease import Lease
 from niclab.transports.bmc.bmc import Bmc, PowerState
 from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
 from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint

@@ -10,10 +10,16 @@ from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.core.undo import Action, ActionKind, Entry, Journal
 from niclab.core.verdict import BenchFault
+from niclab.run.acquiring.bring_up import bring_up_for_undo, stops_servers
+from niclab.run.acquiring.leases import (
+    forget_leases,
+    give_leases_back,
+    give_leases_back_quietly,
+    steal_leases,
+    take_leases,
+)
+from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.bench_servers import BenchServers
-from niclab.run.bring_up import bring_up_for_undo, stops_servers
-from niclab.run.leases import forget_leases, give_leases_back, give_leases_back_quietly, steal_leases, take_leases
-from niclab.run.recover import ensure_ready
 from niclab.run.server import Server
 from niclab.switch import undo as switch_undo
 from niclab.switch.switch import Switch

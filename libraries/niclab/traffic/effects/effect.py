@@ -27,8 +27,8 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import ChangeChart, ChangeRow, Chart
-from niclab.run import standstill
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Direction, Expected, Outcome, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect

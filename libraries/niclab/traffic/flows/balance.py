@@ -12,7 +12,7 @@ from niclab.hosts.host_records import Statistics
 from niclab.links.bonds import Bonds
 from niclab.links.upper import Stack
 from niclab.run.run import Run
-from niclab.run.standstill import blameless
+from niclab.run.watching.standstill import blameless
 from niclab.traffic.flows import many_flows
 
 LEAST_PART = 0.5

@@ -19,9 +19,9 @@ from niclab.core.wait import pause
 from niclab.hosts.counts.load_records import load_between
 from niclab.hosts.errors import ReadError
 from niclab.hosts.host_records import PcieLink
-from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.run.watching import standstill
 from niclab.traffic.limits.loopback import host_only_bps
 from niclab.traffic.limits.pcie_ceiling import Ceiling, ceiling
 from niclab.traffic.runs.endpoints import Ends

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from niclab.core.verdict import Undecided
 from niclab.run.server import Server
-from niclab.run.standstill import StandstillWatch
+from niclab.run.watching.standstill import StandstillWatch
 from niclab.traffic import WorthlessResult
 from niclab.traffic.runs import endpoints
 from niclab.traffic.runs.measuring import MADE_AGAIN

@@ -14,7 +14,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.counts.load_records import Load
 from niclab.run.server import Server
-from niclab.run.standstill import StandstillWatch
+from niclab.run.watching.standstill import StandstillWatch
 from niclab.transports.ssh.ssh import Result
 
 _SIGNALLED = 128

@@ -18,9 +18,9 @@ from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.counts.load_records import CpuLoad, FrameCounters, load_between
 from niclab.hosts.errors import ReadError
-from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.run.watching import standstill
 from niclab.traffic import WorthlessResult
 from niclab.traffic.runs import endpoints, switch_counts
 from niclab.traffic.runs.endpoints import Ends

@@ -14,8 +14,8 @@ from niclab.core import exposure, notes
 from niclab.core.exposure import Exposure
 from niclab.core.wait import pause
 from niclab.report.own_checks.spoiled_runs import FILE, exceeds
-from niclab.run import standstill
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 
 LEAST_IDLE_S, MOST_IDLE_S = 20.0, 60.0
 EXPECTED_STANDSTILLS = 3

@@ -19,9 +19,10 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.core.wait import Deadline
 from niclab.hosts.errors import ReadError
-from niclab.run import program, standstill_program
+from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.run.watching import standstill_program
 from niclab.transports.ssh.ssh import Result
 
 PERIOD_MS = 20

@@ -13,7 +13,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.host_records import Interface
-from niclab.run.card_start import whose
+from niclab.run.acquiring.card_start import whose
 from niclab.run.run import Run
 from niclab.run.server import ANSWER_WITHIN_S, Server
 

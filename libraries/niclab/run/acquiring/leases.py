@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
-from niclab.run.lease import Holder, Lease
+from niclab.run.acquiring.lease import Holder, Lease
 from niclab.run.server import Server
 
 

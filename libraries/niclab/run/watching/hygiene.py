@@ -19,8 +19,8 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_json
 from niclab.report.own_checks.hygiene_check import AFTER, BEFORE, FORMAT, RESULT
-from niclab.run import ready
-from niclab.run.prepare import PreparedPorts
+from niclab.run.acquiring import ready
+from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.state.attribution import Ran, read_commands, who_left
 from niclab.state.snapshot import INTERFACE, Depth, Leftover, Snapshot, diff, with_leftovers

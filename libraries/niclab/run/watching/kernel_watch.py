@@ -21,8 +21,8 @@ from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.kernel.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
 from niclab.report.own_checks.last_look import keep_last_look
-from niclab.run.prepare import PreparedPorts
-from niclab.run.recover import recover
+from niclab.run.acquiring.prepared_ports import PreparedPorts
+from niclab.run.acquiring.recover import recover
 from niclab.run.run import Run
 from niclab.run.server import ANSWER_WITHIN_S, Server
 

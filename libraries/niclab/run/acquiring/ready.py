@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from niclab.core.parallel import side_by_side
-from niclab.run.prepare import PreparedPorts
-from niclab.run.recover import ensure_ready
+from niclab.run.acquiring.prepared_ports import PreparedPorts
+from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.run import Run
 from niclab.run.server import Server
 

@@ -1,0 +1,1 @@
+"""Acquiring a bench: leases, power, cards, servers that answer, ports that are prepared."""
