@@ -29,8 +29,8 @@ from niclab.card import load_card  # noqa: E402
 from niclab.core.wait import pause  # noqa: E402
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, LacpRate  # noqa: E402
 from niclab.links import patch_panel  # noqa: E402
-from niclab.links.bonds import Bonds, MemberLink  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402
+from niclab.links.upper.bonds import Bonds, MemberLink  # noqa: E402
 from niclab.run import run as labs  # noqa: E402
 from niclab.run.acquiring.prepared_ports import PreparedPorts  # noqa: E402
 from niclab.traffic.outage import prober  # noqa: E402

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "libraries"))
 
 from niclab.bench.records import OperatingSystem  # noqa: E402 - found by the path set above
 from niclab.card import Card, Changeable, load_card  # noqa: E402
-from niclab.settings.offload_proof import FLOWS  # noqa: E402
+from niclab.settings.offloads.offload_proof import FLOWS  # noqa: E402
 
 
 def coverage(card: Card, system: OperatingSystem) -> tuple[list[str], list[str]]:

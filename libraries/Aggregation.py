@@ -8,8 +8,8 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.hosts.bonds.bond_settings import LacpRate
-from niclab.links import lacp
-from niclab.links.bonds import Bonds
+from niclab.links.upper import lacp
+from niclab.links.upper.bonds import Bonds
 
 
 @library(scope="GLOBAL")

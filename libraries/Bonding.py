@@ -7,7 +7,7 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, LacpRate, PrimaryReselect
-from niclab.links.bonds import Bonds
+from niclab.links.upper.bonds import Bonds
 
 
 @library(scope="GLOBAL")

@@ -6,7 +6,8 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.settings import coalescing, mtu, offloads, pause, queues, rings, tunables
+from niclab.settings import coalescing, mtu, pause, queues, rings, tunables
+from niclab.settings.offloads import offloads
 
 
 @library(scope="GLOBAL")

@@ -7,7 +7,8 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.core.profile import Profile
-from niclab.frames import delivery, load
+from niclab.frames import delivery
+from niclab.frames.load import full_load
 
 
 @library(scope="GLOBAL")
@@ -85,4 +86,4 @@ class Frames(BenchLibrary):
             CardFailure: A port stalls, counts errors or changes of carrier, or frames are damaged.
             Undecided: A server stood still while a port stalled.
         """
-        load.carry(self.run, self.profile(profile), logger.info)
+        full_load.carry(self.run, self.profile(profile), logger.info)

@@ -6,7 +6,7 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.links import checks
+from niclab.links import link_checks
 from niclab.links.cable import Cable
 
 
@@ -23,7 +23,7 @@ class HostLinks(BenchLibrary):
             Undecided: The answer came too late to decide.
             NotApplicable: The sheet does not know the limit.
         """
-        checks.require_up(self.run, logger.info)
+        link_checks.require_up(self.run, logger.info)
 
     @keyword
     def every_link_should_run_as_on_the_sheet(self) -> None:
@@ -33,7 +33,7 @@ class HostLinks(BenchLibrary):
             CardFailure: A port of the dut runs otherwise (BenchFault: of the peer alone).
             NotApplicable: The sheet knows none of the three.
         """
-        checks.require_sheet_settings(self.run)
+        link_checks.require_sheet_settings(self.run)
 
     @keyword
     def every_link_should_carry_traffic(self) -> None:
@@ -43,7 +43,7 @@ class HostLinks(BenchLibrary):
             CardFailure: A ping was not answered, or twice.
             Undecided: A server stood still while pings were lost.
         """
-        checks.require_traffic(self.run)
+        link_checks.require_traffic(self.run)
 
     @keyword
     def every_link_should_stay_up(self, seconds: float = 3) -> None:
@@ -55,7 +55,7 @@ class HostLinks(BenchLibrary):
         Raises:
             CardFailure: A port of the dut has no carrier, or counted a change (BenchFault: of the peer alone).
         """
-        checks.require_stable(self.run, seconds, logger.info)
+        link_checks.require_stable(self.run, seconds, logger.info)
 
     @keyword
     def frames_of_the_largest_mtu_should_arrive(self) -> None:
@@ -70,7 +70,7 @@ class HostLinks(BenchLibrary):
                 while frames were lost.
             NotApplicable: The sheet does not know the largest MTU.
         """
-        checks.require_largest_mtu(self.run, logger.info)
+        link_checks.require_largest_mtu(self.run, logger.info)
 
     @keyword
     def pull_a_cable(self) -> None:

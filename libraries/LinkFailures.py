@@ -8,9 +8,9 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.core.verdict import fail_with
-from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
-from niclab.links.loss import MemberLink
+from niclab.links.link_loss import MemberLink
+from niclab.links.upper.bonds import Bonds
 
 
 @library(scope="GLOBAL")

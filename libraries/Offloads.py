@@ -6,8 +6,8 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.settings import offload_proof, offloads
-from niclab.settings.offload_proof import ProofTraffic
+from niclab.settings.offloads import offload_proof, offloads
+from niclab.settings.offloads.offload_proof import ProofTraffic
 from niclab.traffic.flows import in_vlan, ipv6, tcp
 
 

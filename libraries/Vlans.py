@@ -6,7 +6,7 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.links.vlans import HostVlans
+from niclab.links.upper.vlans import HostVlans
 
 
 @library(scope="GLOBAL")

@@ -19,8 +19,8 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.core.wait import until
 from niclab.frames import changes, draw
-from niclab.frames.agent import FrameAgents
 from niclab.frames.draw import ChangeKind, Draw
+from niclab.frames.frame_agents import FrameAgents
 from niclab.report.certificate.remarks import remarks
 from niclab.run.watching.standstill import Stood
 

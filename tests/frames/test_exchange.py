@@ -7,7 +7,7 @@ from namespaces import ADDRESSES, Namespaces
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure
-from niclab.frames.agent import FrameAgents, port_addresses
+from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.ledger import FrameDifference, Ledger, judge
 from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes, Wrong
 

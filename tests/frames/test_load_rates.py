@@ -9,7 +9,7 @@ import pytest
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, CardFailure
-from niclab.frames.load_rates import LoadLook, WantedLoad, is_open, losses, questions, stalls
+from niclab.frames.load.load_rates import LoadLook, WantedLoad, is_open, losses, questions, stalls
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.stats.plan import SamplingPlan
 from niclab.traffic.runs.experiment import judge_questions

@@ -15,8 +15,9 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.bonds.bond_records import Aggregator, Bond
 from niclab.hosts.bonds.bond_settings import LacpRate
-from niclab.links import lacp, patch_panel
-from niclab.links.bonds import Bonds
+from niclab.links import patch_panel
+from niclab.links.upper import lacp
+from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 
 WHOLE = b"\xfc"

@@ -15,11 +15,11 @@ from LinkFailures import LinkFailures
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
-from niclab.links import bonds as bonds_module
 from niclab.links import patch_panel
-from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
-from niclab.links.loss import MemberLink
+from niclab.links.link_loss import MemberLink
+from niclab.links.upper import bonds as bonds_module
+from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 
 

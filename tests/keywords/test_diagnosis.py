@@ -12,11 +12,11 @@ from LinkFailures import LinkFailures
 from niclab.core import figures
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings
-from niclab.links import bonds as bonds_module
-from niclab.links.bonds import Bonds
 from niclab.links.diagnosis import LinkEnd, Reason, SwitchEnd, diagnose
 from niclab.links.failure import Cause
-from niclab.links.loss import MemberLink
+from niclab.links.link_loss import MemberLink
+from niclab.links.upper import bonds as bonds_module
+from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 
 UP = LinkEnd("dut.p0", has_driver=True, is_up=True, has_carrier=True)

@@ -15,7 +15,7 @@ from HostLinks import HostLinks
 from niclab.core.names import Duplex
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.host_records import PingResult
-from niclab.links import checks
+from niclab.links import link_checks
 from niclab.links.cable import Cable
 from niclab.run.run import Run
 
@@ -56,7 +56,7 @@ class TestUp:
         monkeypatch.setattr(FakeHost, "await_carriers", await_carriers)
         monkeypatch.delattr(FakeHost, "await_carrier")
         said = list[str]()
-        checks.require_up(taken, said.append)
+        link_checks.require_up(taken, said.append)
         assert asked == [("enp1s0", "enp2s0")] * 2 and len(said) == len(PORTS)
 
     @pytest.mark.parametrize("name", PORTS)
@@ -166,7 +166,7 @@ class TestStaysUp:
         """The events while the check waits."""
 
         def arrange(event: Callable[[], None]) -> None:
-            monkeypatch.setattr(checks, "pause", lambda _: event())
+            monkeypatch.setattr(link_checks, "pause", lambda _: event())
 
         return arrange
 

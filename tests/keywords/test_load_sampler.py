@@ -11,8 +11,8 @@ from fake_parts import LOAD, FakeHost, FakeJob
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
-from niclab.frames import load_sampler
-from niclab.frames.load_sampler import sampled
+from niclab.frames.load import load_sampler
+from niclab.frames.load.load_sampler import sampled
 from niclab.run.run import Run
 
 

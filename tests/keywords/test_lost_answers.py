@@ -15,9 +15,10 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.hosts.bonds.bond_settings import BondMode
-from niclab.links import lacp, patch_panel
-from niclab.links.loss import MemberLink
+from niclab.links import patch_panel
+from niclab.links.link_loss import MemberLink
 from niclab.links.switched import SwitchedPath
+from niclab.links.upper import lacp
 from niclab.run.run import Run
 from niclab.switch import tables
 from niclab.traffic.flows import balance, tcp

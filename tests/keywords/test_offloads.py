@@ -159,7 +159,7 @@ class TestCounters:
             yield
 
         monkeypatch.setattr("niclab.traffic.flows.tcp.steady", steady)
-        monkeypatch.setattr("niclab.settings.offload_proof.pause", lambda _: None)
+        monkeypatch.setattr("niclab.settings.offloads.offload_proof.pause", lambda _: None)
 
     def test_counters_that_follow_are_green(self, settings: FakeSettings) -> None:
         before = settings.features("enp1s0")

@@ -13,10 +13,10 @@ from stacking import Stacking, install
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
-from niclab.links import bonds as bonds_module
-from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
-from niclab.links.vlans import HostVlans
+from niclab.links.upper import bonds as bonds_module
+from niclab.links.upper.bonds import Bonds
+from niclab.links.upper.vlans import HostVlans
 from niclab.run.run import Run
 from niclab.traffic.outage import outage, prober
 from niclab.traffic.outage.outage import Over

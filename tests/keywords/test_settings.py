@@ -30,8 +30,8 @@ def settings(bench: FakeBench, taken: Run) -> FakeSettings:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("niclab.settings.ports.Deadline", lambda _: Deadline(0.01))
-    monkeypatch.setattr("niclab.settings.ports.pause", lambda _: None)
+    monkeypatch.setattr("niclab.settings.dut_ports.Deadline", lambda _: Deadline(0.01))
+    monkeypatch.setattr("niclab.settings.dut_ports.pause", lambda _: None)
 
 
 def delivered(section: str) -> None:
@@ -259,7 +259,7 @@ def test_what_does_not_come_back_is_wrong(settings: FakeSettings, keyword: str, 
 
 
 def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("niclab.settings.ports.Deadline", Deadline)
+    monkeypatch.setattr("niclab.settings.dut_ports.Deadline", Deadline)
     asked = []
 
     def late(iface: str, values: dict[str, int]) -> Attempt[Coalescing]:

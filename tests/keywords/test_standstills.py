@@ -20,8 +20,8 @@ from niclab.bench.records import Role
 from niclab.core.verdict import CardFailure, Undecided
 from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.links import patch_panel
-from niclab.links.bonds import Bonds
 from niclab.links.switched import SwitchedPath
+from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.traffic.flows import balance
 from niclab.traffic.outage.failover import Failover

@@ -19,7 +19,7 @@ from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.host_records import PciDevice, PcieLink
-from niclab.links.bonds import Bonds
+from niclab.links.upper.bonds import Bonds
 from niclab.report.evidence.evidence import read_index
 from niclab.report.evidence.evidence_links import evidence_links
 from niclab.report.evidence.runfolder import finish_run, new_run

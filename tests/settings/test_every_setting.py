@@ -100,8 +100,8 @@ class OnePort:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("niclab.settings.ports.Deadline", lambda _: Deadline(0.05))
-    monkeypatch.setattr("niclab.settings.ports.pause", lambda _: None)
+    monkeypatch.setattr("niclab.settings.dut_ports.Deadline", lambda _: Deadline(0.05))
+    monkeypatch.setattr("niclab.settings.dut_ports.pause", lambda _: None)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from niclab.bench.records import Role
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.ports import DutPort
+from niclab.settings.dut_ports import DutPort
 from niclab.settings.trial import Trial
 
 

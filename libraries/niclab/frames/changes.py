@@ -15,9 +15,9 @@ from niclab.core.marks import MarkKind
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided, blame
 from niclab.frames import draw
-from niclab.frames.agent import FrameAgents
 from niclab.frames.draw import Draw
 from niclab.frames.exchange import FrameBench, Say, exchange
+from niclab.frames.frame_agents import FrameAgents
 from niclab.frames.spec import Arrives
 from niclab.run.run import Run
 from niclab.run.watching import standstill

@@ -21,8 +21,8 @@ from niclab.frames.spec import (
 )
 from niclab.run.run import Run
 from niclab.settings import mtu
-from niclab.settings.offload_table import rows
-from niclab.settings.ports import DutPort
+from niclab.settings.dut_ports import DutPort
+from niclab.settings.offloads.offload_table import rows
 from niclab.traffic.effects.variants import Way, applied
 
 FRAMES = 997

@@ -10,8 +10,8 @@ from dataclasses import replace
 from niclab.bench.records import Port, Role
 from niclab.core import exposure
 from niclab.core.exposure import Exposure
-from niclab.frames.agent import FrameAgents, port_addresses
 from niclab.frames.answers import ServerAnswer
+from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.ledger import Ledger, judge
 from niclab.frames.spec import Arrives, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes
 from niclab.run.run import Run

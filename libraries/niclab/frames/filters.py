@@ -15,11 +15,12 @@ from niclab.card import ExactFilter, FilterFacts, MulticastFilter, OffloadName
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
 from niclab.frames.spec import Arrives, FrameStream, PortModes
-from niclab.links import checks, upper
+from niclab.links import link_checks
+from niclab.links.upper import upper_devices
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
-from niclab.settings.offload_table import rows
-from niclab.settings.ports import DutPort
+from niclab.settings.dut_ports import DutPort
+from niclab.settings.offloads.offload_table import rows
 
 COUNT, SIZES = 97, (60, 1514, 301, 64)
 BITS = (0, 7, 8, 21, 31, 39)
@@ -270,7 +271,7 @@ def _require_pings(run: Run, bench: FrameBench) -> None:
     """Pings from the system itself; the peer asks for addresses again, which it may remember for a minute."""
     for port in bench.of(Role.PEER):
         run.server_of(port).run(f"ip neigh flush dev {shlex.quote(run.interface(port))}")
-    checks.require_traffic(run)
+    link_checks.require_traffic(run)
 
 
 @contextmanager
@@ -324,8 +325,8 @@ def vlans(run: Run, say: Say) -> None:
         raise NotApplicable(f"{dut.place} does not filter VLANs")
     others = sorted({vid + step for vid in VLANS for step in (1, 16)} - set(VLANS))
     with ExitStack() as undoing:
-        made_for = upper.vlans_without_addresses(run, dut.port, VLANS)
-        undoing.callback(lambda: fail_with(upper.remove(run, made_for)))
+        made_for = upper_devices.vlans_without_addresses(run, dut.port, VLANS)
+        undoing.callback(lambda: fail_with(upper_devices.remove(run, made_for)))
         own = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in VLANS]
         made = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in others]
         untagged = bench.frames("frames without tag", sender, COUNT, SIZES)

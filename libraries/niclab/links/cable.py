@@ -8,7 +8,7 @@ from collections.abc import Callable
 from niclab.bench.records import BenchPath, Port, Wiring
 from niclab.core.undo import Entry
 from niclab.core.verdict import BenchFault, NotApplicable, blame
-from niclab.links import carrier, checks, wiring
+from niclab.links import carrier, link_checks, wiring
 from niclab.run.run import Run
 
 
@@ -39,7 +39,7 @@ class Cable:
         path = next((path for path in bench.paths if path.through is Wiring.DIRECT and path.pull), None)
         if path is None:
             raise NotApplicable(f"bench {bench.name} has no command to pull a cable")
-        self._before = checks.carrier_changes(self._run)
+        self._before = link_checks.carrier_changes(self._run)
         entry = wiring.break_path(self._run, path)
         self._pulled = (path, entry, time.monotonic())
         say(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
@@ -95,7 +95,7 @@ class Cable:
         """
         path, _, _ = self._require_pulled()
         why = f"the cable of path {path.name} was pulled"
-        blame(checks.unexpected_changes(self._run, self._before, frozenset(path.ends), why))
+        blame(link_checks.unexpected_changes(self._run, self._before, frozenset(path.ends), why))
 
     def _require_pulled(self) -> tuple[BenchPath, Entry, float]:
         if self._pulled is None:

@@ -10,8 +10,8 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Trouble, blame, fail_with
 from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.hosts.host_records import PingResult
-from niclab.links import carrier, checks, switch_ports, wiring
-from niclab.links.ping import PING_COUNT
+from niclab.links import carrier, link_checks, switch_ports, wiring
+from niclab.links.path_ping import PING_COUNT
 from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
 from niclab.switch.ports import difference
@@ -51,7 +51,7 @@ class SwitchedPath:
             BenchFault: The switch does not shut it.
         """
         self._learned = wiring.mac_of(self._run, self._dut)
-        self._before = checks.carrier_changes(self._run)
+        self._before = link_checks.carrier_changes(self._run)
         switch_ports.shut(self._run, self._dut)
         self._since = time.monotonic()
 
@@ -86,7 +86,7 @@ class SwitchedPath:
         """
         name = self._dut.name
         why = f"the switch's port of {name} was shut"
-        blame(checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
+        blame(link_checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
 
     def require_reported_loss(self) -> None:
         """See that the switch reports the port as down, and forgets the address that it had learned there.
@@ -267,7 +267,7 @@ def make_every_port_a_trunk(run: Run, vlan: int) -> None:
         NotApplicable: A port is on no switch.
         BenchFault: The switch does not.
     """
-    for port in checks.ports_on_paths(run):
+    for port in link_checks.ports_on_paths(run):
         switch_ports.set_vlans(run, port, switch_ports.trunk(frozenset({vlan}), FIRST_NATIVE))
 
 

@@ -11,7 +11,7 @@ from niclab.hosts.host import Host
 from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.ports import (
+from niclab.settings.dut_ports import (
     DutPort,
     chosen_rows,
     driver_section,

@@ -19,7 +19,7 @@ from niclab.hosts.host import Host
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
-from niclab.settings.ports import DutPort, Show, dut_ports
+from niclab.settings.dut_ports import DutPort, Show, dut_ports
 from niclab.settings.trial import Trial
 
 LINKS_WITHIN_S = 30.0

@@ -10,7 +10,7 @@ from niclab.hosts.host import Host
 from niclab.hosts.settings.ethtool_records import Pause
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.ports import DutPort, dut_ports, refusal, require_known, settled
+from niclab.settings.dut_ports import DutPort, dut_ports, refusal, require_known, settled
 
 SETTLES_WITHIN_S = 5.0
 """ixgbe shows new pause frames once the link is back (ixgbe_fc_autoneg()), cxgb4 once its firmware has reported them

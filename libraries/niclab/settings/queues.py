@@ -10,7 +10,7 @@ from niclab.core.verdict import NotApplicable, fail_with
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.ports import DutPort, Show, driver_section, dut_ports, require_known
+from niclab.settings.dut_ports import DutPort, Show, driver_section, dut_ports, require_known
 from niclab.settings.trial import Trial
 
 

@@ -19,8 +19,8 @@ from niclab.hosts.settings.persistent import (
 )
 from niclab.run.run import Run
 from niclab.settings import mtu
+from niclab.settings.dut_ports import DutPort, Show, dut_ports
 from niclab.settings.pause import without_autoneg
-from niclab.settings.ports import DutPort, Show, dut_ports
 
 T = TypeVar("T")
 

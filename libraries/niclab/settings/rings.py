@@ -11,7 +11,7 @@ from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.settings.ethtool_records import RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.ports import DutPort, Show, chosen_rows, driver_section, dut_ports, require_known
+from niclab.settings.dut_ports import DutPort, Show, chosen_rows, driver_section, dut_ports, require_known
 from niclab.settings.trial import Trial
 
 TSO_BYTES = 64 << 10

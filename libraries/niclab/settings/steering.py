@@ -13,7 +13,7 @@ from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
-from niclab.settings.ports import DutPort, dut_ports
+from niclab.settings.dut_ports import DutPort, dut_ports
 
 PINGS = 10
 """Each is an interrupt for its answer at least."""

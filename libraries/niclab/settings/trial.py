@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from niclab.hosts.settings.settings_records import Attempt
-from niclab.settings.ports import DutPort, Show, refusal
+from niclab.settings.dut_ports import DutPort, Show, refusal
 
 
 class Quantity(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from niclab.bench.records import Role
 from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
 from niclab.run.run import Run
-from niclab.settings.ports import Show, is_unknown
+from niclab.settings.dut_ports import Show, is_unknown
 
 
 def as_on_the_sheet(run: Run, show: Show) -> None:

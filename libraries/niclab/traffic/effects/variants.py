@@ -15,8 +15,8 @@ from niclab.card import At, Setting, SettingKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
-from niclab.links import upper
-from niclab.links.upper import Stack
+from niclab.links.upper import upper_devices
+from niclab.links.upper.upper_devices import Stack
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.settings.held import held, number_of
@@ -125,7 +125,7 @@ def _bonded(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
         for path in run.bench.paths:
             undoing.callback(mtu.wait_for_links, run, path)
         for role in Role:
-            made[role] = upper.bond(run, role, settings, first_is_primary=one_at_a_time)
+            made[role] = upper_devices.bond(run, role, settings, first_is_primary=one_at_a_time)
             undoing.callback(in_vlan.removed, run, made[role])
 
         def ready() -> bool:
@@ -149,7 +149,7 @@ def _tagged(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
     over: dict[Role, str] = {}
     with ExitStack() as undoing:
         for role, bond in way.bonds.items():
-            vlan = upper.vlan_on_bond(run, bond, number_of(setting))
+            vlan = upper_devices.vlan_on_bond(run, bond, number_of(setting))
             undoing.callback(in_vlan.removed, run, vlan)
             over[role] = vlan.name
         yield replace(way, path=run.bench.paths[1], over=over)

@@ -9,8 +9,8 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import fail_with
 from niclab.core.wait import persistent_problems
 from niclab.hosts.host_records import Statistics
-from niclab.links.bonds import Bonds
-from niclab.links.upper import Stack
+from niclab.links.upper.bonds import Bonds
+from niclab.links.upper.upper_devices import Stack
 from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
 from niclab.traffic.flows import many_flows

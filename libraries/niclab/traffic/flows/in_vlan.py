@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 
 from niclab.bench.records import BenchPath, Role, Wiring
 from niclab.core.verdict import NotApplicable, fail_with
-from niclab.links import upper
-from niclab.links.upper import Stack
+from niclab.links.upper import upper_devices
+from niclab.links.upper.upper_devices import Stack
 from niclab.run.run import Run
 from niclab.traffic.flows import tcp
 from niclab.transports.ssh.ssh import Job
@@ -35,7 +35,7 @@ def vlans(run: Run, path: BenchPath, vlan_id: int = VLAN_ID) -> Iterator[dict[Ro
     over: dict[Role, str] = {}
     with ExitStack() as undoing:
         for port in map(run.bench.port, path.ends):
-            vlan = upper.vlan_on_port(run, port, vlan_id)
+            vlan = upper_devices.vlan_on_port(run, port, vlan_id)
             undoing.callback(removed, run, vlan)
             over[port.role] = vlan.name
         yield over
@@ -52,7 +52,7 @@ def removed(run: Run, stack: Stack) -> None:
         CardFailure: A port is not as it was before.
         BenchFault: It cannot be removed.
     """
-    fail_with(upper.remove(run, stack))
+    fail_with(upper_devices.remove(run, stack))
 
 
 @contextmanager

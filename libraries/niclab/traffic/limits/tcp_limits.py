@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
-from niclab.links.bonds import Bonds
+from niclab.links.upper.bonds import Bonds
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.traffic.limits import limit

@@ -15,10 +15,10 @@ from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, CardFailure, Undecided, fail_with
 from niclab.links import failure
-from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
-from niclab.links.loss import MemberLink
-from niclab.links.vlans import HostVlans
+from niclab.links.link_loss import MemberLink
+from niclab.links.upper.bonds import Bonds
+from niclab.links.upper.vlans import HostVlans
 from niclab.run.run import Run
 from niclab.traffic.outage import outage
 from niclab.traffic.outage.outage import Allowed, Judgement, Over, repeat_while_undecided, watched

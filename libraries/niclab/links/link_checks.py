@@ -13,7 +13,7 @@ from niclab.core.verdict import SheetUnknown, Trouble, blame, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.links import carrier
-from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
+from niclab.links.path_ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
 from niclab.settings import mtu

@@ -12,12 +12,12 @@ from niclab.core.exposure import Exposure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
 from niclab.core.verdict import Undecided, blame
-from niclab.frames import load_rates
 from niclab.frames.exchange import FrameBench, Say, exchange
-from niclab.frames.load_rates import LoadLook, WantedLoad
-from niclab.frames.load_sampler import ONE_LASTS_S, sampled
+from niclab.frames.load import load_rates
+from niclab.frames.load.load_rates import LoadLook, WantedLoad
+from niclab.frames.load.load_sampler import ONE_LASTS_S, sampled
 from niclab.frames.spec import Arrives
-from niclab.links import checks
+from niclab.links import link_checks
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.stats.plan import SamplingPlan
@@ -58,7 +58,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     """
     fraction = run.card.limits.full_load_fraction
     befores, wanted = _room(run, fraction, SECONDS[profile]) if isinstance(fraction, float) else ((), None)
-    both, changes = standstill.watch(run), checks.carrier_changes(run)
+    both, changes = standstill.watch(run), link_checks.carrier_changes(run)
     bench, before, looks = FrameBench(run), both.told(), dict[Port, Sequence[LoadLook]]()
     frames = [
         replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.SOME)
@@ -81,7 +81,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     for line in load_rates.lines(looks):
         say(line)
     lost = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
-    blame([*lost, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
+    blame([*lost, *link_checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
     stalls = [problem for port in bench.ports for problem in load_rates.stalls(port, looks[port], wanted)]
     if stalls and (stood := both.between(before, both.told())):
         raise Undecided("\n".join([*(each.text for each in stalls), *map(str, stood)]))

@@ -12,11 +12,12 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble,
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bonds.bond_records import Bond
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings
-from niclab.links import failure, lacp, upper, wiring
+from niclab.links import failure, wiring
 from niclab.links.failure import Cause
-from niclab.links.loss import Loss, MemberLink
-from niclab.links.ping import PING_COUNT, unanswered
-from niclab.links.upper import Stack
+from niclab.links.link_loss import Loss, MemberLink
+from niclab.links.path_ping import PING_COUNT, unanswered
+from niclab.links.upper import lacp, upper_devices
+from niclab.links.upper.upper_devices import Stack
 from niclab.links.witness import Explained, Witnesses
 from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
@@ -63,7 +64,7 @@ class Bonds:
             undoing.callback(self.remove)
             for role in Role:
                 primary = settings.primary_reselect is not None
-                self._made.append(upper.bond(self._run, role, settings, first_is_primary=primary))
+                self._made.append(upper_devices.bond(self._run, role, settings, first_is_primary=primary))
             self._settings = settings
             self.require_members()
             self._run.part(Witnesses).begin()
@@ -79,7 +80,7 @@ class Bonds:
         self.restore()
         problems = []
         while self._made:
-            problems += upper.remove(self._run, self._made.pop())
+            problems += upper_devices.remove(self._run, self._made.pop())
         self._settings = None
         fail_with(problems)
 

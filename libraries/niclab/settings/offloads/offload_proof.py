@@ -12,8 +12,8 @@ from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.host_records import Counters
 from niclab.run.run import Run
-from niclab.settings.offload_table import OffloadRow, on_or_off, put_features_back, rows
-from niclab.settings.ports import DutPort, Show
+from niclab.settings.dut_ports import DutPort, Show
+from niclab.settings.offloads.offload_table import OffloadRow, on_or_off, put_features_back, rows
 
 Traffic = Callable[[Run, BenchPath, Role], AbstractContextManager[object]]
 """Keeps TCP flowing over a path from the server with that role, inside the ``with`` block."""

@@ -11,7 +11,7 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.settings.ethtool_records import Feature, Features
 from niclab.hosts.settings.features import CAPABILITIES
 from niclab.run.run import Run
-from niclab.settings.ports import EVERY, DutPort
+from niclab.settings.dut_ports import EVERY, DutPort
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
 from niclab.hosts.settings.ethtool_records import Features
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.offload_table import OffloadRow, on_or_off, put_features_back, rows, table
-from niclab.settings.ports import DutPort, dut_ports, refusal
+from niclab.settings.dut_ports import DutPort, dut_ports, refusal
+from niclab.settings.offloads.offload_table import OffloadRow, on_or_off, put_features_back, rows, table
 
 
 def as_delivered(run: Run) -> None:

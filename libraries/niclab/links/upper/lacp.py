@@ -13,7 +13,7 @@ from niclab.core.wait import persistent_problems
 from niclab.hosts.bonds.bond_records import Bond
 from niclab.hosts.bonds.bond_settings import LacpRate
 from niclab.links import switch_ports
-from niclab.links.upper import Stack
+from niclab.links.upper.upper_devices import Stack
 from niclab.run.run import Run
 from niclab.switch.records import LacpPort
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.wait import pause, until
-from niclab.frames.load_rates import LoadLook
+from niclab.frames.load.load_rates import LoadLook
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server

@@ -9,11 +9,11 @@ from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.host_records import PingResult
-from niclab.links import upper
-from niclab.links.bonds import Bonds
-from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
-from niclab.links.stray import StrayFrames, untagged_ipv4
-from niclab.links.upper import Stack
+from niclab.links.leaked_frames import StrayFrames, untagged_ipv4
+from niclab.links.path_ping import HEADER_BYTES, PING_COUNT, unanswered
+from niclab.links.upper import upper_devices
+from niclab.links.upper.bonds import Bonds
+from niclab.links.upper.upper_devices import Stack
 from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
 
@@ -45,10 +45,10 @@ class HostVlans:
             BenchFault: There are VLANs already, or one cannot be made. What was made is removed.
         """
         self._refuse_more()
-        ports = {role: upper.bonded_ports(self._run, role)[0] for role in Role}
+        ports = {role: upper_devices.bonded_ports(self._run, role)[0] for role in Role}
         with self._whole() as undoing:
             for role, vlan_id in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
-                self._vlans.append(upper.vlan_on_port(self._run, ports[role], vlan_id))
+                self._vlans.append(upper_devices.vlan_on_port(self._run, ports[role], vlan_id))
             undoing.pop_all()
 
     def on_bonds(self, vlan: int) -> None:
@@ -64,7 +64,7 @@ class HostVlans:
         self._refuse_more()
         with self._whole() as undoing:
             for role in Role:
-                self._vlans.append(upper.vlan_on_bond(self._run, bonds.stack(role), vlan))
+                self._vlans.append(upper_devices.vlan_on_bond(self._run, bonds.stack(role), vlan))
             undoing.pop_all()
 
     def in_vlans_on_first_path(self, outer: int, inner: int) -> None:
@@ -81,8 +81,8 @@ class HostVlans:
         self._refuse_more()
         with self._whole() as undoing:
             for role in Role:
-                port = upper.bonded_ports(self._run, role)[0]
-                below, above = upper.vlan_in_vlan(self._run, port, outer, inner)
+                port = upper_devices.bonded_ports(self._run, role)[0]
+                below, above = upper_devices.vlan_in_vlan(self._run, port, outer, inner)
                 self._outer.append(below)
                 self._vlans.append(above)
             undoing.pop_all()
@@ -97,7 +97,7 @@ class HostVlans:
         problems = []
         for made in (self._vlans, self._outer):
             while made:
-                problems += upper.remove(self._run, made.pop())
+                problems += upper_devices.remove(self._run, made.pop())
         fail_with(problems)
 
     # --- what must hold

@@ -1,0 +1,1 @@
+"""Full load of frames, and the rates at which ports carry it."""

@@ -1,0 +1,1 @@
+"""Upper devices of a bench's links: bonds and VLANs, and LACP."""

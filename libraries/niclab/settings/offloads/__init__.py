@@ -1,0 +1,1 @@
+"""Offloads: the table of the sheet, and the proof by counters."""
