@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
-from niclab.commands import certify
+from niclab.commands.certifying import certify
 from niclab.commands.cli import DEFAULT_BENCH
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY

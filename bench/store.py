@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "libraries"))
 
-from niclab.commands.history import page_of_card
+from niclab.commands.results.history import page_of_card
 from niclab.report.store.results_store import ResultsStore, StoredFigure, StoredRun
 
 RUNS, FIGURES, CARDS = 100_000, 125, 200

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from niclab.commands import certify, cli, places, resume
+from niclab.commands import cli
+from niclab.commands.certifying import certify, places, resume
 from niclab.core.abort import StopOrder
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
@@ -37,7 +38,7 @@ with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2], 0.2), Path(sy
 RUN = """
 import sys
 from pathlib import Path
-from niclab.commands import certify
+from niclab.commands.certifying import certify
 from niclab.fleet.reservation import Coordinator, reserved
 certify.SUITES = Path(sys.argv[3], "toy.robot")
 with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2], 0.2), Path(sys.argv[3])) as bench:

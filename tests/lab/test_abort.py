@@ -39,7 +39,7 @@ ROBOT = "import sys; from robot import run_cli; run_cli(sys.argv[1:])"
 NICLAB = """
 import sys
 from pathlib import Path
-from niclab.commands import certify
+from niclab.commands.certifying import certify
 from niclab.core import abort
 certify.SUITES = Path(sys.argv[1])
 sys.exit(certify._Robot().run(["--listener", str(certify.ABORT), "--outputdir", sys.argv[2]], abort.StopOrder()))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from niclab.commands import attempts, history, results_places
+from niclab.commands.certifying import attempts
+from niclab.commands.results import history, results_places
 from niclab.report import read_json_object, write_json
 from niclab.report.evidence.runfolder import RUN_FILE, new_run, read_run, record_facts
 

@@ -14,7 +14,9 @@ from fake_bench import FakeBench
 
 import niclab
 from niclab.bench.records import OperatingSystem, Role
-from niclab.commands import certify, cli, report, restore, resume
+from niclab.commands import cli, restore
+from niclab.commands.certifying import certify, resume
+from niclab.commands.results import report
 from niclab.core.abort import StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal

@@ -9,8 +9,8 @@ import pytest
 
 from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
-from niclab.commands import certify
-from niclab.commands.reach import Reach, missing, reach
+from niclab.commands.certifying import certify
+from niclab.commands.certifying.reach import Reach, missing, reach
 from niclab.scope.requirements import load_requirements
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from fake_bench import FakeBench
 
-from niclab.commands import certify, resume
+from niclab.commands.certifying import certify, resume
 from niclab.core.abort import StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
@@ -32,7 +32,7 @@ SECOND = f"*** Test Cases ***\nEarly\n    No Operation\nKills\n    Evaluate    {
 THIRD = "*** Test Cases ***\nLast\n    No Operation\n"
 START = """import sys
 from pathlib import Path
-from niclab.commands import certify
+from niclab.commands.certifying import certify
 certify.SUITES = Path(sys.argv[1])
 certify.run(Path(sys.argv[2]), sys.argv[3], "qualification", Path(sys.argv[4]), allow_local_changes=True)
 """

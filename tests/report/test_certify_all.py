@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from robot_runs import RobotRun
 
-from niclab.commands import certify_all, cli
+from niclab.commands import cli
+from niclab.commands.certifying import certify_all
 from niclab.core import turns
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="the extra `store` is not installed")
 
 from niclab.commands import cli
-from niclab.commands.compare import differences
-from niclab.commands.forecast import newest
-from niclab.commands.history import fill
+from niclab.commands.certifying.forecast import newest
+from niclab.commands.results.compare import differences
+from niclab.commands.results.history import fill
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.report.evidence.runfolder import DEMONSTRATION

@@ -12,24 +12,10 @@ from pathlib import Path
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
 from niclab.card import CARDS
-from niclab.commands import (
-    baseline,
-    certify,
-    certify_all,
-    compare,
-    doctor,
-    new_bench,
-    new_card,
-    parse,
-    places,
-    report,
-    restore,
-    resume,
-    store,
-    timing,
-    verify,
-)
+from niclab.commands import doctor, new_bench, new_card, parse, restore
+from niclab.commands.certifying import certify, certify_all, places, resume
 from niclab.commands.parity import parity_page
+from niclab.commands.results import baseline, compare, report, store, timing, verify
 from niclab.core.exit_status import ExitStatus
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -241,7 +227,7 @@ def _certify(options: argparse.Namespace) -> int:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from niclab.commands import history  # needs the packages of the results store, which are optional
+    from niclab.commands.results import history  # needs the packages of the results store, which are optional
 
     return history.run(options.card, options.results, options.html)
 

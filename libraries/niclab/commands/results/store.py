@@ -34,7 +34,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _fill(options: argparse.Namespace) -> int:
-    from niclab.commands import history  # the packages of the stores are optional
+    from niclab.commands.results import history  # the packages of the stores are optional
 
     with closing(history.open_store(options.results)) as store:
         print(f"{history.fill(options.results, store)} runs taken")

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from niclab.commands.results_places import DEPTHS, URL, store_is_there
+from niclab.commands.results.results_places import DEPTHS, URL, store_is_there
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.report import read_json_object, warn
@@ -66,7 +66,7 @@ def put_into_store(run_dir: Path) -> None:
     if not os.environ.get(URL):
         return
     try:
-        from niclab.commands.history import open_store, take
+        from niclab.commands.results.history import open_store, take
 
         with closing(open_store(run_dir.parent)) as store:
             take(store, run_dir)
@@ -108,7 +108,9 @@ def _attempt(run_dir: Path) -> _Attempt | None:
 def _of_store(results: Path, card: str) -> Iterator[_Attempt]:
     if not store_is_there(results):
         return
-    from niclab.commands.history import open_store  # needs the packages of the results store, which are optional
+    from niclab.commands.results.history import (
+        open_store,  # needs the packages of the results store, which are optional
+    )
 
     with closing(open_store(results)) as store:
         for each in store.runs_of(card):

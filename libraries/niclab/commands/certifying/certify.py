@@ -17,10 +17,10 @@ from pathlib import Path
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import Card, load_card
-from niclab.commands.attempts import note_attempts, put_into_store
-from niclab.commands.forecast import forecast, newest
-from niclab.commands.reach import reach
-from niclab.commands.report import look_for_tools, try_report
+from niclab.commands.certifying.attempts import note_attempts, put_into_store
+from niclab.commands.certifying.forecast import forecast, newest
+from niclab.commands.certifying.reach import reach
+from niclab.commands.results.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import ENDING, FORWARDED, EndRequests, StopOrder
 from niclab.core.exit_status import ExitStatus

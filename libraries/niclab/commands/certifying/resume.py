@@ -17,8 +17,8 @@ from typing import Any
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Role, chosen_systems
 from niclab.card import Card, load_card
-from niclab.commands import certify
-from niclab.commands.report import look_for_tools
+from niclab.commands.certifying import certify
+from niclab.commands.results.report import look_for_tools
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault, CardFailure
@@ -62,7 +62,7 @@ class _Call:
 
 
 def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None = None) -> ExitStatus:
-    """Continue a killed run; return what :func:`niclab.commands.certify.run` returns.
+    """Continue a killed run; return what :func:`niclab.commands.certifying.certify.run` returns.
 
     Args:
         run_dir: Folder of the run.

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 
-from niclab.commands.results_places import DEPTHS, URL
+from niclab.commands.results.results_places import DEPTHS, URL
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, write_atomically
 from niclab.report.evidence.runfolder import CERTIFICATE_FILE, DEMONSTRATION, RUN_FILE, read_run

@@ -17,7 +17,7 @@ from pathlib import Path
 from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
 from niclab.card.card_file import CARDS
-from niclab.commands.report import look_for_tools
+from niclab.commands.results.report import look_for_tools
 from niclab.core.abort import ENDING
 from niclab.core.exit_status import GRAVEST_FIRST, ExitStatus
 from niclab.core.turns import LOCK

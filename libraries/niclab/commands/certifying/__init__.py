@@ -1,0 +1,1 @@
+"""Making certificates: of one card, of many cards, of a run that was killed."""

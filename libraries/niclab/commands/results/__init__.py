@@ -1,0 +1,1 @@
+"""Asking results: reports, comparisons, baselines, history, verification."""
