@@ -22,8 +22,8 @@ from niclab.core.decision import FAMILY, Decision
 from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Direction, Outcome, at_least, at_most, raises_by, stays_within
+from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.student import t_quantile
 from niclab.traffic.runs import retransmissions
 from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES

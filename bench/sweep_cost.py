@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT / "libraries"))
 from niclab.core.profile import Profile  # noqa: E402 - found by the path set above
 from niclab.stats import measurements  # noqa: E402
 from niclab.stats.interval import guarded  # noqa: E402
-from niclab.stats.plan import SamplingPlan  # noqa: E402
 from niclab.stats.precise import estimate, repeat_until  # noqa: E402
+from niclab.stats.run_plan import SamplingPlan  # noqa: E402
 from niclab.stats.student import t_quantile  # noqa: E402
 from niclab.traffic.limits.sweep import BUDGETS, spots  # noqa: E402
 from niclab.traffic.tools.tool import TrafficTest  # noqa: E402

@@ -7,7 +7,7 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.links import switch_ports
-from niclab.switch.records import PortState
+from niclab.switch.switch_records import PortState
 
 
 @library(scope="GLOBAL")

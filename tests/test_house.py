@@ -177,7 +177,7 @@ def test_every_fact_of_a_sheet_is_asked() -> None:
     """The list of unread fields has none of a card sheet: a fact that nothing asks makes a certificate say too much."""
     assert [place for place in EXCEPTIONS if place.startswith("card.")] == []
     asked = {place for place in fields() if place.startswith("card.")}
-    assert {"card.identity.IdentityFacts.mac_ouis", "card.limits.Limits.vlan_fraction_of_untagged"} <= asked
+    assert {"card.identity_facts.IdentityFacts.mac_ouis", "card.limits.Limits.vlan_fraction_of_untagged"} <= asked
 
 
 def test_a_breach_would_be_found() -> None:

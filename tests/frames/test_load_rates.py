@@ -11,7 +11,7 @@ from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.frames.load.load_rates import LoadLook, WantedLoad, is_open, losses, questions, stalls
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
-from niclab.stats.plan import SamplingPlan
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import judge_questions
 
 DUT, PEER = (Port(role, "p0", "0000:01:00.0", "52:54:00:00:00:01", None) for role in (Role.DUT, Role.PEER))

@@ -19,7 +19,7 @@ from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.run.watching.hygiene import BenchHygiene, restore_file
 from niclab.state.attribution import Ran
-from niclab.switch.records import Admin
+from niclab.switch.switch_records import Admin
 
 NOTHING = "    No Operation\n"
 QUIET = f"*** Test Cases ***\nQuiet\n{NOTHING}"

@@ -14,7 +14,7 @@ from niclab.links import switch_ports, wiring
 from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
-from niclab.switch.records import Admin, Oper, PortVlans
+from niclab.switch.switch_records import Admin, Oper, PortVlans
 from SwitchLinks import SwitchLinks
 from SwitchPorts import SwitchPorts
 from SwitchVlans import SwitchVlans

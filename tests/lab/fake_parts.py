@@ -43,7 +43,7 @@ from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.acquiring.lease import FOLDER
-from niclab.state.program import BEGIN
+from niclab.state.state_program import BEGIN
 from niclab.traffic.runs.looks import surrounded
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus

@@ -24,8 +24,8 @@ from niclab.run import run as runs
 from niclab.run.acquiring.lease import FOLDER
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
-from niclab.switch.records import PortVlans
-from niclab.switch.undo import carry_out, open_command, remove_vlan_command, vlans_command
+from niclab.switch.switch_records import PortVlans
+from niclab.switch.switch_undo import carry_out, open_command, remove_vlan_command, vlans_command
 
 OPEN_1 = Action(ActionKind.SWITCH, "switch", "open Gi1/0/1")
 DEFAULT = PortVlans(1, frozenset({1}), frozenset())

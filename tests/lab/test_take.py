@@ -12,7 +12,7 @@ import pytest
 from fake_bench import FakeBench
 
 import niclab
-from niclab.bench.commands import Controller
+from niclab.bench.bench_commands import Controller
 from niclab.bench.records import Port, Role
 from niclab.card import load_card
 from niclab.core import marks
@@ -434,7 +434,7 @@ class TestLocalCommands:
 
     def test_one_that_outlives_a_killed_run_keeps_the_bench_locked(self, bench: FakeBench) -> None:
         code = (
-            "from niclab.bench.commands import Controller\nfrom niclab.core.undo import Journal\n"
+            "from niclab.bench.bench_commands import Controller\nfrom niclab.core.undo import Journal\n"
             "journal = Journal.for_bench('virtual', 'killed')\n"
             "with journal.hold():\n"
             "    Controller((), journal.lock).run('sh -c \"echo $$ > $HOME/orphan; exec sleep 60\"')"

@@ -14,8 +14,8 @@ from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import at_least
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import Question, figure_of
 
 LIBRARIES = Path(__file__).parents[2] / "libraries"

@@ -8,9 +8,9 @@ import subprocess
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.state.program import freebsd_program, linux_program
 from niclab.state.read import read_state
 from niclab.state.snapshot import Depth
+from niclab.state.state_program import freebsd_program, linux_program
 
 LINK = {"ifname": "enp1s0", "flags": ["UP", "PROMISC"], "mtu": 9000, "txqlen": 1000, "address": "52:54:00:00:00:01"}
 INET = {"family": "inet", "local": "198.18.1.1", "prefixlen": 24, "scope": "global"}

@@ -16,7 +16,6 @@ from niclab.core.verdict import CardFailure, Undecided
 from niclab.stats.boundaries import Spending
 from niclab.stats.conclude import conclude
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import (
     Change,
     Direction,
@@ -29,6 +28,7 @@ from niclab.stats.questions import (
     raises_by,
     stays_within,
 )
+from niclab.stats.run_plan import SamplingPlan
 
 PLAN = SamplingPlan(first_look=3)
 RUNS = [9412.0, 9405, 9420, 9411, 9415, 9409, 9413, 9407, 9416, 9410, 9414, 9408]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from niclab.core.decision import Decision
 from niclab.core.verdict import Undecided
-from niclab.stats.plan import SamplingPlan, Turn, schedule
 from niclab.stats.questions import at_least, lowers_by, stays_within
+from niclab.stats.run_plan import SamplingPlan, Turn, schedule
 from niclab.stats.runner import measure_effect, measure_limit
 
 PLAN = SamplingPlan(first_look=3)

@@ -8,8 +8,8 @@ from itertools import cycle
 import pytest
 
 from niclab.core.verdict import Undecided
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import estimate, repeat_until
+from niclab.stats.run_plan import SamplingPlan
 
 PLAN = SamplingPlan(first_look=3, most=10, warm_up_runs=0)
 WIDTH = 0.05

@@ -8,9 +8,9 @@ import pytest
 from fake_switch import COUNTERS, PORTS, FakeSwitch
 
 from niclab.core.verdict import BenchFault
-from niclab.switch.ports import difference
-from niclab.switch.records import Admin, Oper, PortCounters, PortState
 from niclab.switch.switch import Switch, Uptime
+from niclab.switch.switch_port_table import difference
+from niclab.switch.switch_records import Admin, Oper, PortCounters, PortState
 from niclab.transports import ConnectionLost
 from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpRefused
 

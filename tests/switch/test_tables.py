@@ -8,8 +8,8 @@ from toy_mib import FakeAgent, ToyMib
 
 from niclab.core.verdict import BenchFault
 from niclab.switch.model import load_model
-from niclab.switch.records import LacpFlags
 from niclab.switch.switch import Switch
+from niclab.switch.switch_records import LacpFlags
 from niclab.switch.texts import text
 from niclab.transports.snmp.snmp_agent import NoSuchVariable
 

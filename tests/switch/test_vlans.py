@@ -7,8 +7,8 @@ from fake_switch import PORTS, FakeSwitch
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.switch.model import VlanMib, VlanModel, load_model
-from niclab.switch.records import PortVlans
 from niclab.switch.switch import Switch
+from niclab.switch.switch_records import PortVlans
 from niclab.switch.texts import port_list, ports_of
 from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpRefused
 from niclab.transports.snmp.snmp_records import VARIABLES, Variable

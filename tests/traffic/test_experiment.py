@@ -9,8 +9,8 @@ from niclab.core import marks, notes
 from niclab.core.marks import MarkKind
 from niclab.report.pages.charts import Chart
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import at_least
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import Answer, Question, judge
 from niclab.traffic.runs.measuring import TrafficRun
 

@@ -21,9 +21,9 @@ from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.kernel.kernel_log import KernelLogMark
 from niclab.run.acquiring import recover
 from niclab.run.acquiring.lease import Holder, Lease
-from niclab.state.program import freebsd_program
 from niclab.state.read import read_state
 from niclab.state.snapshot import Depth
+from niclab.state.state_program import freebsd_program
 from niclab.transports.ssh import ssh_job
 from niclab.transports.ssh.ssh import Result
 from vendor import medium

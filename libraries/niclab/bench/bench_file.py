@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from niclab.bench.checks import bench_problems
+from niclab.bench.bench_checks import bench_problems
 from niclab.bench.records import Bench
 from niclab.files.yaml import load
 

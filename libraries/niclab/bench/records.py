@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from niclab.bench.switch import SwitchEntry
+from niclab.bench.bench_switch import SwitchEntry
 from niclab.core.verdict import BenchFault, Deviation, Trouble
 from niclab.files.types import (
     Baud,

@@ -16,9 +16,17 @@ from niclab.card.effects import (
     Step,
     Workload,
 )
-from niclab.card.identity import AnyMaker, AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
+from niclab.card.identity_facts import (
+    AnyMaker,
+    AnySubsystem,
+    ConventionalPci,
+    IdentityFacts,
+    Pcie,
+    PortLayout,
+    VpdFacts,
+)
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
-from niclab.card.offloads import (
+from niclab.card.offload_facts import (
     Changeable,
     FreebsdOffload,
     LinuxOffload,
@@ -28,7 +36,7 @@ from niclab.card.offloads import (
     Proof,
     RefusedWord,
 )
-from niclab.card.settings import (
+from niclab.card.settings_facts import (
     ChannelFacts,
     CoalescingFacts,
     CoalescingParameter,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from niclab.card.checks import sheet_problems
 from niclab.card.sheet import Card
+from niclab.card.sheet_checks import sheet_problems
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.yaml import load, shown_file

@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from niclab.bench.records import OperatingSystem
 from niclab.card.effects import Effect, Sequence
-from niclab.card.identity import ConventionalPci, IdentityFacts, Pcie
+from niclab.card.identity_facts import ConventionalPci, IdentityFacts, Pcie
 from niclab.card.kernels import KernelContext, release
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Reference
-from niclab.card.offloads import Offloads
-from niclab.card.settings import (
+from niclab.card.offload_facts import Offloads
+from niclab.card.settings_facts import (
     ChannelFacts,
     CoalescingFacts,
     FilterFacts,

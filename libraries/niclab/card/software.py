@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from niclab.card.kernels import ByKernel
-from niclab.card.settings import ChannelFacts, CoalescingFacts, RingFacts
+from niclab.card.settings_facts import ChannelFacts, CoalescingFacts, RingFacts
 from niclab.card.values import UNKNOWN, FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
 from niclab.core.verdict import Undecided

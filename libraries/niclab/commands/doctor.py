@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from niclab.bench.bench_commands import Controller, in_words
 from niclab.bench.bench_file import load_bench
-from niclab.bench.commands import Controller, in_words
 from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role
 from niclab.card import Card, load_card
 from niclab.checks.seen import look
@@ -22,7 +22,7 @@ from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.whole_card import require_whole_card
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.switch.records import Admin
+from niclab.switch.switch_records import Admin
 from niclab.traffic.tools.tool_choice import tool_of
 from niclab.transports import TransportFault
 from niclab.transports.ssh import ssh_mend

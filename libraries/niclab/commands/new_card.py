@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from niclab.bench.bench_commands import Controller
 from niclab.bench.bench_file import load_bench
-from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import CARDS, OffloadName, load_card
 from niclab.checks.seen import Seen, look

@@ -26,7 +26,7 @@ class ActionKind(Enum):
     RESTART = "restart"
     """The server ``where`` starts again, by ``command``: ``reboot`` or ``power-cycle``."""
     SWITCH = "switch"
-    """The switch of the bench does ``command`` (see :mod:`niclab.switch.undo`); ``where`` is ``switch``."""
+    """The switch of the bench does ``command`` (see :mod:`niclab.switch.switch_undo`); ``where`` is ``switch``."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from niclab.bench.records import Port
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
-from niclab.switch.records import COUNTERS, Admin, PortVlans
-from niclab.switch.undo import open_command, remove_vlan_command, vlans_command
+from niclab.switch.switch_records import COUNTERS, Admin, PortVlans
+from niclab.switch.switch_undo import open_command, remove_vlan_command, vlans_command
 
 
 def switch_port(run: Run, port: Port) -> str:

@@ -14,8 +14,8 @@ from niclab.links import carrier, link_checks, switch_ports, wiring
 from niclab.links.path_ping import PING_COUNT
 from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
-from niclab.switch.ports import difference
-from niclab.switch.records import Oper, PortCounters
+from niclab.switch.switch_port_table import difference
+from niclab.switch.switch_records import Oper, PortCounters
 
 PINGS = 200
 """Linux' ping waits for the last answer no longer than that, or two round trips; 5 ms were few for a busy server."""

@@ -15,7 +15,7 @@ from niclab.links import switch_ports
 from niclab.links.diagnosis import Diagnosis, LinkEnd, Reason, SwitchEnd, diagnose
 from niclab.links.failure import Cause
 from niclab.run.run import Run
-from niclab.switch.records import Admin, Oper
+from niclab.switch.switch_records import Admin, Oper
 
 
 @dataclass(frozen=True)

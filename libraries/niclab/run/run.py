@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar, cast
 
+from niclab.bench.bench_commands import Controller
 from niclab.bench.bench_file import load_bench
-from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.card import Card
 from niclab.core import notes

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass
 
-from niclab.bench.commands import Controller
+from niclab.bench.bench_commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.core.undo import Action, ActionKind, Entry, Journal
 from niclab.core.verdict import BenchFault
@@ -21,7 +21,7 @@ from niclab.run.acquiring.leases import (
 from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.bench_servers import BenchServers
 from niclab.run.server import Server
-from niclab.switch import undo as switch_undo
+from niclab.switch import switch_undo
 from niclab.switch.switch import Switch
 from niclab.transports.bmc.bmc import PowerState
 from niclab.transports.ssh.ssh_records import tail

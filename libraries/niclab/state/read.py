@@ -1,4 +1,4 @@
-"""The strict reader of what the programs of :mod:`niclab.state.program` print."""
+"""The strict reader of what the programs of :mod:`niclab.state.state_program` print."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from niclab.bench.records import OperatingSystem
 from niclab.core.verdict import NotApplicable
 from niclab.hosts.errors import ReadError
-from niclab.state.program import freebsd_program, linux_program
 from niclab.state.read import Table, read_state
 from niclab.state.snapshot import Depth, Snapshot
+from niclab.state.state_program import freebsd_program, linux_program
 from niclab.switch.switch import Switch
 
 if TYPE_CHECKING:

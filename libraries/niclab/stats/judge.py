@@ -20,8 +20,8 @@ from niclab.core.decision import Decision
 from niclab.stats.days import day_to_day
 from niclab.stats.interval import Guarded, guarded, guarded_difference, mean_of, widened
 from niclab.stats.outliers import warnings
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Change, Direction, Expected, Look, Outcome, not_worse_by, rounded
+from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.series import effective_size, numbers
 from niclab.stats.student import t_quantile, t_upper_tail
 

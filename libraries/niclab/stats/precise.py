@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from niclab.core.verdict import Undecided
 from niclab.stats.interval import guarded
-from niclab.stats.plan import SamplingPlan
+from niclab.stats.run_plan import SamplingPlan
 
 
 @dataclass(frozen=True)

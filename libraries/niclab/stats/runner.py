@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from niclab.core.decision import Decision
 from niclab.core.verdict import Undecided
 from niclab.stats.judge import judge_pairs, judge_values
-from niclab.stats.plan import SamplingPlan, schedule
 from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Expected, Outcome
+from niclab.stats.run_plan import SamplingPlan, schedule
 
 
 def measure_limit(
@@ -41,7 +41,7 @@ def measure_effect(
     seed: int,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> tuple[list[tuple[float, float]], Outcome]:
-    """Run baseline and setting in turns (:func:`~niclab.stats.plan.schedule`); return the pairs and the answer.
+    """Run baseline and setting in turns (:func:`~niclab.stats.run_plan.schedule`); return the pairs and the answer.
 
     Args:
         measure: One run of the arm it is given; it sets what the arm needs, and proves it.

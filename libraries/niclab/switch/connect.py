@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from niclab.bench.switch import SwitchEntry
+from niclab.bench.bench_switch import SwitchEntry
 from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
 from niclab.switch.model import load_model
-from niclab.switch.records import Admin
 from niclab.switch.switch import Switch
+from niclab.switch.switch_records import Admin
 from niclab.transports.snmp.snmp_agent import SnmpAgent
 from niclab.transports.snmp.snmp_login import Communities, SnmpEndpoint, User
 

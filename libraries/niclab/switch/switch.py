@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from niclab.switch.model import SwitchModel
-from niclab.switch.ports import Ports
-from niclab.switch.records import Identity
+from niclab.switch.switch_port_table import Ports
+from niclab.switch.switch_records import Identity
+from niclab.switch.switch_vlans import Vlans
 from niclab.switch.tables import Tables
 from niclab.switch.texts import text
-from niclab.switch.vlans import Vlans
 from niclab.transports.snmp.snmp_agent import SnmpAgent
 from niclab.transports.snmp.snmp_records import Value
 

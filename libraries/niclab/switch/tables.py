@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from niclab.core.verdict import BenchFault
 from niclab.switch.model import SwitchModel
-from niclab.switch.ports import Ports
-from niclab.switch.records import LacpPort
+from niclab.switch.switch_port_table import Ports
+from niclab.switch.switch_records import LacpPort
+from niclab.switch.switch_vlans import bridge_ports
 from niclab.switch.texts import lacp_flags, mac
-from niclab.switch.vlans import bridge_ports
 from niclab.transports.snmp.snmp_agent import SnmpAgent
 from niclab.transports.snmp.snmp_records import Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from niclab.core.verdict import BenchFault
-from niclab.switch.records import LacpFlags
+from niclab.switch.switch_records import LacpFlags
 from niclab.transports.snmp.snmp_records import Value, shown
 
 _MAC_BYTES = 6

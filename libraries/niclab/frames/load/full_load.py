@@ -20,7 +20,7 @@ from niclab.frames.spec import Arrives
 from niclab.links import link_checks
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.stats.plan import SamplingPlan
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.flows import tcp
 from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.limits.bottleneck import Before

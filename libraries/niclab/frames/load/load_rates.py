@@ -11,8 +11,8 @@ from niclab.core.decision import Decision
 from niclab.core.verdict import Trouble
 from niclab.hosts.counts.load_records import Load, load_between
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Outcome, at_least
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.bottleneck import BUSY_DURING, Before
 from niclab.traffic.runs.experiment import Question

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from niclab.card.offloads import OffloadName
+from niclab.card.offload_facts import OffloadName
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from niclab.hosts.bonds.bond_settings import LacpRate
 from niclab.links import switch_ports
 from niclab.links.upper.upper_devices import Stack
 from niclab.run.run import Run
-from niclab.switch.records import LacpPort
+from niclab.switch.switch_records import LacpPort
 
 AGGREGATED_WITHIN_S = 40.0
 """House rule: with the slow rate a partner may hear of the other only after 30 s (IEEE 802.1AX-2014, 6.4.4)."""

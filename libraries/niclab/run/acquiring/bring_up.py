@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from niclab.bench.commands import Controller, in_words
+from niclab.bench.bench_commands import Controller, in_words
 from niclab.bench.records import Bench, Role
 from niclab.core.marks import MarkKind, timed
 from niclab.core.undo import Action, ActionKind, Journal

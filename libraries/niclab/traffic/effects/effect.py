@@ -29,8 +29,8 @@ from niclab.core.wait import Deadline
 from niclab.report.pages.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Direction, Expected, Outcome, lowers_by, not_worse_by, raises_by
+from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.runner import measure_effect
 from niclab.traffic import WorthlessResult
 from niclab.traffic.effects import kept_figures

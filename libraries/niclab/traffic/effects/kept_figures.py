@@ -15,8 +15,8 @@ from niclab.core.decision import Decision
 from niclab.report import now
 from niclab.run.run import Run
 from niclab.stats.measurements import Measurement, add
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Direction, Outcome
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.runs import endpoints

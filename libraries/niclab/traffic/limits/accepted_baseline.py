@@ -16,8 +16,8 @@ from niclab.stats.baselines import FOLDER, Baseline, BaselineStore
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline
 from niclab.stats.measurements import Measurement
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Direction, Outcome
+from niclab.stats.run_plan import SamplingPlan
 
 TOLERANCE_PERCENT = 5.0
 """House rule: the bench is the same and so is the load, but servers warm up; what users notice is more."""

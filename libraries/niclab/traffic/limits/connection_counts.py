@@ -19,9 +19,9 @@ from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Outcome, at_least, at_most
+from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.runner import measure_limit
 from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.runs import discarded, endpoints, measuring

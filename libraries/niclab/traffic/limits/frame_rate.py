@@ -18,9 +18,9 @@ from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Expected, Outcome, at_least
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic import WorthlessResult
 from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.limits.bottleneck import Before

@@ -19,9 +19,9 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Direction, Expected, Outcome, at_least
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic import WorthlessResult
 from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.accepted_baseline import Against

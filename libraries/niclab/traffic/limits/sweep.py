@@ -22,9 +22,9 @@ from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Direction, Expected, Outcome, at_least
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before

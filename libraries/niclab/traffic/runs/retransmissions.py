@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Expected, Outcome, at_most
+from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.measuring import TrafficRun
 from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Wiring
 from niclab.run.run import Run
-from niclab.switch.ports import difference
-from niclab.switch.records import PortCounters
+from niclab.switch.switch_port_table import difference
+from niclab.switch.switch_records import PortCounters
 
 _LOST = ("in_errors", "in_discards", "out_errors", "out_discards", "fcs_errors")
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.switch.model import SpeedUnit, SwitchModel
-from niclab.switch.records import COUNTERS, OF_32_BITS, Admin, Oper, PortCounters, PortState
+from niclab.switch.switch_records import COUNTERS, OF_32_BITS, Admin, Oper, PortCounters, PortState
 from niclab.switch.texts import text
 from niclab.transports import ConnectionLost
 from niclab.transports.snmp.snmp_agent import NoSuchVariable, SnmpAgent, SnmpRefused

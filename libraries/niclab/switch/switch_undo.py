@@ -13,8 +13,8 @@ import re
 import shlex
 
 from niclab.core.verdict import BenchFault
-from niclab.switch.records import Admin, PortVlans
 from niclab.switch.switch import Switch
+from niclab.switch.switch_records import Admin, PortVlans
 
 _WANTED = "open PORT, vlans PORT pvid=N untagged=N,N tagged=N,N, or remove-vlan N"
 _VLANS = re.compile(r"pvid=(\d+) untagged=((?:\d+,)*\d+)? tagged=((?:\d+,)*\d+)?")

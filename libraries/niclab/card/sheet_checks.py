@@ -10,8 +10,8 @@ from typing import Any
 from niclab.bench.records import OperatingSystem
 from niclab.card.effects import FORMS, Prediction, Setting, SettingKind
 from niclab.card.kernels import KernelContext
-from niclab.card.offloads import Changeable, FreebsdOffload, LinuxOffload, Offloads
-from niclab.card.settings import Recommended, Ring
+from niclab.card.offload_facts import Changeable, FreebsdOffload, LinuxOffload, Offloads
+from niclab.card.settings_facts import Recommended, Ring
 from niclab.card.sheet import Card
 from niclab.card.software import Driver, Firmware, FlashTool
 from niclab.card.values import Unknown

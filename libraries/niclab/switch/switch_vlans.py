@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.switch.model import SwitchModel, VlanMib
-from niclab.switch.ports import Ports
-from niclab.switch.records import PortVlans
+from niclab.switch.switch_port_table import Ports
+from niclab.switch.switch_records import PortVlans
 from niclab.switch.texts import port_list, ports_of
 from niclab.transports.snmp.snmp_agent import SnmpAgent
 from niclab.transports.snmp.snmp_records import Instance, Value

@@ -9,8 +9,8 @@ from functools import partial
 from ipaddress import IPv4Network
 from urllib.parse import urlsplit
 
+from niclab.bench.bench_switch import switch_problems, switched_path_problems
 from niclab.bench.records import Bench, BmcProtocol, Port, Role, Wiring
-from niclab.bench.switch import switch_problems, switched_path_problems
 from niclab.files.yaml import FieldPath, Problem
 
 
