@@ -36,7 +36,7 @@ DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebst
 DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
-.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign kills bench-up bench-down bench bench-soak bench-statistics docs clean
+.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign kills bench-up bench-down benchmarks benchmark-statistics card-soak docs clean
 
 help:
 	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=freebsd] [PEER_OS=freebsd]   qualify a card"
@@ -51,7 +51,7 @@ help:
 	@echo "make soak [RUNS=20]  certificates of a sound card: none red, none undecided, nothing left behind"
 	@echo "make campaign [N=100] [SEED=1]   break the bench at random moments of a certificate"
 	@echo "make kills [RUNS=20] [SEED=1]    kill certificates at random moments, and restore the bench"
-	@echo "make bench-up | bench-down | bench | bench-soak | bench-statistics | docs | clean"
+	@echo "make bench-up | bench-down | benchmarks | benchmark-statistics | card-soak | docs | clean"
 
 # Missing report tools are no reason not to qualify a card; the virtual bench is set up only where the bench file uses it.
 certify: $(STAMP)
@@ -77,7 +77,7 @@ test-full: setup-test lint dryrun
 	@.ci/debian-packages $(DEBIAN_SLOW_TEST)
 	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
 	$(PYTHON) -m pytest -m bench --ignore=tests/controls
-	$(PYTHON) bench/matrix.py
+	$(PYTHON) tests/robustness/matrix.py
 	.ci/certify default all
 
 setup: $(STAMP)
@@ -130,16 +130,16 @@ controls:
 
 # Each starts a virtual bench of its own, which it removes.
 matrix: setup-test
-	$(PYTHON) bench/matrix.py
+	$(PYTHON) tests/robustness/matrix.py
 
 soak: setup-virtual
-	$(PYTHON) bench/soak.py --runs "$$RUNS"
+	$(PYTHON) tests/robustness/soak.py --runs "$$RUNS"
 
 campaign: setup-virtual
-	$(PYTHON) bench/campaign.py --runs "$$N" --seed "$$SEED"
+	$(PYTHON) tests/robustness/campaign.py --runs "$$N" --seed "$$SEED"
 
 kills: setup-virtual
-	$(PYTHON) bench/kills.py --runs "$$RUNS" --seed "$$SEED"
+	$(PYTHON) tests/robustness/kills.py --runs "$$RUNS" --seed "$$SEED"
 
 bench-up:
 	$(VBENCH) up
@@ -147,17 +147,17 @@ bench-up:
 bench-down:
 	$(VBENCH) down
 
-bench: setup-virtual
-	$(PYTHON) bench/ssh_latency.py
-	$(PYTHON) bench/snmp_latency.py
-	$(PYTHON) bench/sweep_cost.py
-	$(PYTHON) bench/offload_coverage.py
+benchmarks: setup-virtual
+	$(PYTHON) benchmarks/ssh_latency.py
+	$(PYTHON) benchmarks/snmp_latency.py
+	$(PYTHON) benchmarks/sweep_cost.py
+	$(PYTHON) benchmarks/offload_coverage.py
 
-bench-soak: setup-virtual
-	$(PYTHON) bench/card_soak.py
+card-soak: setup-virtual
+	$(PYTHON) tests/robustness/card_soak.py
 
-bench-statistics: $(STAMP)
-	PYTHONPATH=libraries $(PYTHON) bench/stats_simulation.py
+benchmark-statistics: $(STAMP)
+	PYTHONPATH=libraries $(PYTHON) benchmarks/stats_simulation.py
 
 docs: $(STAMP)
 	mkdir -p results/docs

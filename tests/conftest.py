@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from bench_fixtures import bench, bench_folder, patched, switch, taken
+from file_fixtures import edited_bench, edited_card
 from hypothesis import HealthCheck, settings
 from real_bench import NAME, RealBench
+from sshd_fixtures import make_sshd
 
 import image
 from niclab.core import notes
+
+__all__ = ["bench", "bench_folder", "edited_bench", "edited_card", "make_sshd", "patched", "switch", "taken"]
 
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile(

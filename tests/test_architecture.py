@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from parsed_tree import imports
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -14,7 +14,6 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-
 from parsed_tree import trees
 
 REPOSITORY = Path(__file__).resolve().parents[1]

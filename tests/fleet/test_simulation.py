@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def test_every_run_is_done_once_and_no_bench_is_used_twice() -> None:
-    command = [sys.executable, str(REPOSITORY / "bench" / "fleet.py"), *SMALL.split()]
+    command = [sys.executable, str(REPOSITORY / "benchmarks" / "fleet.py"), *SMALL.split()]
     options = ["--reap-every", "2", "--at-least", "0.5"]  # kills and the restart weigh more in a small lab
     done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
-
 from fake_traffic import iperf3_text
 
 from niclab.bench.records import TrafficToolName

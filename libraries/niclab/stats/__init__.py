@@ -1,7 +1,7 @@
 """Statistics of measurements: intervals, sequential stopping, verdicts with a reason, baselines.
 
-What is guaranteed, and where it ends. Figures are from ``python bench/stats_simulation.py``; false MET and false MISSED
-at the very limit may be 2.5 % each at a level of 95 %:
+What is guaranteed, and where it ends. Figures are from ``python benchmarks/stats_simulation.py``; false MET and false
+MISSED at the very limit may be 2.5 % each at a level of 95 %:
 
 * Separate runs, about normal: at most as stated, however often one looks, from 3 repeats on
   (:mod:`~niclab.stats.boundaries`); found 1.4 and 1.2 %, because the guards below cost some.

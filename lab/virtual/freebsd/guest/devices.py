@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import settings
 from below import Refusal, drivers, read, remember, remembered, split_unit
 from newbus import Device
 from newbus import devices as all_devices
-
-import settings
 
 Leaves = Iterator[tuple[str, str]]
 
