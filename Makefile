@@ -74,24 +74,24 @@ test: setup-test
 	@$(MAKE) --no-print-directory unit controls
 
 test-full: setup-test lint dryrun
-	@.ci/debian-packages $(DEBIAN_SLOW_TEST)
+	@ci/debian-packages $(DEBIAN_SLOW_TEST)
 	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
 	$(PYTHON) -m pytest -m bench --ignore=tests/controls
 	$(PYTHON) tests/robustness/matrix.py
-	.ci/certify default all
+	ci/certify default all
 
 setup: $(STAMP)
 	@$(REPORT_TOOLS)
 
 setup-virtual: $(STAMP)
-	@.ci/debian-packages $(DEBIAN_VIRTUAL)
+	@ci/debian-packages $(DEBIAN_VIRTUAL)
 	@$(VBENCH) image > /dev/null
 
 setup-test: setup setup-virtual $(DEV_STAMP)
-	@.ci/debian-packages $(DEBIAN_TEST)
+	@ci/debian-packages $(DEBIAN_TEST)
 
 $(STAMP): requirements.lock pyproject.toml
-	@.ci/debian-packages $(DEBIAN)
+	@ci/debian-packages $(DEBIAN)
 	python3 -m venv $(VENV)
 	$(PIP) --require-hashes --requirement requirements.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
@@ -102,7 +102,7 @@ $(DEV_STAMP): $(STAMP) requirements-dev.lock
 	@touch $@
 
 lock:
-	.ci/lock
+	ci/lock
 
 lint: lint-libraries lint-bench lint-style
 

@@ -10,7 +10,7 @@ import yaml
 from niclab.core.exit_status import ExitStatus
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PIPELINE = (REPOSITORY / "Jenkinsfile").read_text()
+PIPELINE = (REPOSITORY / "ci/Jenkinsfile").read_text()
 
 
 def choices(name: str) -> list[str]:

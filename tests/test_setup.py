@@ -33,7 +33,7 @@ class TestMake:
         shutil.copy(REPOSITORY / "Makefile", house)
         for name in ("requirements.lock", "requirements-dev.lock", "pyproject.toml"):
             (house / name).touch()
-        for name in (".venv/bin/python", ".venv/bin/niclab", "lab/virtual/vbench", ".ci/debian-packages"):
+        for name in (".venv/bin/python", ".venv/bin/niclab", "lab/virtual/vbench", "ci/debian-packages"):
             program(house / name, SAYING.format(said=house / "said"))
         for name in (".venv/.installed", ".venv/.installed-dev"):
             (house / name).touch()
@@ -109,7 +109,7 @@ class TestDebianPackages:
             "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
             "POLICY_RC_D": str(tmp_path / "policy-rc.d"),
         }
-        command = [str(REPOSITORY / ".ci" / "debian-packages"), *pairs]
+        command = [str(REPOSITORY / "ci" / "debian-packages"), *pairs]
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
         return said.read_text().splitlines() if said.exists() else []
 
@@ -137,10 +137,10 @@ class TestCertify:
     @pytest.fixture
     def house(self, tmp_path: Path) -> Path:
         for name in ("run", "certify"):
-            (tmp_path / "house/.ci").mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / ".ci" / name, tmp_path / "house/.ci" / name)
+            (tmp_path / "house/ci").mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / "ci" / name, tmp_path / "house/ci" / name)
         house = tmp_path / "house"
-        (house / ".ci/cards").write_text("# rows\none linux linux watched\ntwo freebsd linux gates\n")
+        (house / "ci/cards").write_text("# rows\none linux linux watched\ntwo freebsd linux gates\n")
         (house / "Makefile").write_text("CARD ?= golden\n")
         (house / "results").mkdir()
         (house / "results/latest").symlink_to("some-run")
@@ -155,7 +155,7 @@ class TestCertify:
         )
         environment = {"PATH": f"{house.parent / 'bin'}:{os.environ['PATH']}", "COMMITS": str(commits)}
         done = subprocess.run(
-            [str(house / ".ci" / script), *words], env=environment, capture_output=True, text=True, timeout=60
+            [str(house / "ci" / script), *words], env=environment, capture_output=True, text=True, timeout=60
         )
         return done.returncode, said.read_text().splitlines() if said.exists() else [], done.stdout + done.stderr
 
@@ -196,7 +196,7 @@ class TestCertify:
         assert (status, said) == (2, []) and "defualt; expected: default, next or all" in printed
 
     def test_every_sheet_is_certified(self) -> None:
-        rows = [line.split() for line in (REPOSITORY / ".ci/cards").read_text().splitlines() if line[0] != "#"]
+        rows = [line.split() for line in (REPOSITORY / "ci/cards").read_text().splitlines() if line[0] != "#"]
         assert all(len(row) == 4 and {row[1], row[2]} <= {"linux", "freebsd"} for row in rows)
         assert all(row[3] in ("watched", "gates") for row in rows)
         default = re.search(r"^CARD \?= (.+)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)

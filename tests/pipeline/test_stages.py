@@ -12,6 +12,7 @@ import pytest
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
+PIPELINE = REPOSITORY / "ci" / "Jenkinsfile"
 GROOVY = "org.codehaus.groovy:groovy-all:2.4.21"
 JAR = Path.home() / ".m2/repository/org/codehaus/groovy/groovy-all/2.4.21/groovy-all-2.4.21.jar"
 LINTER = Path.home() / ".cache/niclab/groovy-lint-16.2.0"
@@ -40,7 +41,7 @@ class Pipeline:
     def __init__(self, jar: Path, folder: Path) -> None:
         self._jar, self._scenario = jar, folder / "scenario.json"
 
-    def run(self, *faults: tuple[str, int | str], file: Path = REPOSITORY / "Jenkinsfile", **params: str) -> list[str]:
+    def run(self, *faults: tuple[str, int | str], file: Path = PIPELINE, **params: str) -> list[str]:
         """Return the events of all cells in which the steps of CARD end as said, and the result."""
         asked = [{"cell": CARD, "step": step, "does": does} for step, does in faults]
         self._scenario.write_text(json.dumps({"params": params, "faults": asked}))
@@ -113,7 +114,7 @@ def test_a_cell_that_was_not_asked_for_takes_no_bench(pipeline: Pipeline) -> Non
 
 def test_a_wrong_section_is_found(pipeline: Pipeline, tmp_path: Path) -> None:
     """Negative control of the stand-in."""
-    (tmp_path / "wrong").write_text((REPOSITORY / "Jenkinsfile").read_text().replace("always {", "alwayss {"))
+    (tmp_path / "wrong").write_text((PIPELINE).read_text().replace("always {", "alwayss {"))
     with pytest.raises(AssertionError, match="unknown section alwayss"):
         pipeline.run(file=tmp_path / "wrong")
 
@@ -126,7 +127,7 @@ def test_the_linter_finds_no_error() -> None:
         subprocess.run(install, check=True, timeout=300)
     options = ["--config", "recommended-jenkinsfile", "--failon", "error", "--noserver"]
     done = subprocess.run(
-        ["node", str(program), *options, str(REPOSITORY / "Jenkinsfile")],
+        ["node", str(program), *options, str(PIPELINE)],
         env={**os.environ, "JAVA_TOOL_OPTIONS": " ".join(FAST_JAVA)},
         capture_output=True,
         text=True,
