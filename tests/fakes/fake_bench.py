@@ -216,7 +216,7 @@ class FakeBench:
                 self.ssh = cast(Any, fake.ssh[role])
                 self.__dict__["host"] = fake.hosts[role]
                 self._console = cast(Any, fake.consoles[role])
-                self.host_only_bps = 900e6
+                self.loopback_bps = 900e6
                 entry = self.description.bmc
                 made = {name: fake.bmcs[role][name] for name in ("ipmi", "redfish") if entry and getattr(entry, name)}
                 self.__dict__.update(made)

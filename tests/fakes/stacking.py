@@ -51,7 +51,7 @@ class Stacking:
         self.copies = False
         """Pings are answered twice."""
         self.stays = self.leaks = self.mute = self.forgets = self.drops = self.refuses = self.clings = False
-        self.stray, self.watch_ends = "", None
+        self.leaked, self.watch_ends = "", None
         self.pending_at_creation: list[list[str]] = []
         self.modules_loaded: set[str] = set()
         self.driverless: set[tuple[str, str]] = set()
@@ -59,12 +59,12 @@ class Stacking:
         self.unknown_tags: set[VlanTag] = set()
 
     def watch(self, job: FakeJob) -> None:
-        """A tcpdump that listens, and has seen ``stray`` (or ended with ``watch_ends``)."""
+        """A tcpdump that listens, and has seen ``leaked`` (or ended with ``watch_ends``)."""
         if not job.command.startswith("tcpdump "):
             return
         assert job.command.startswith("tcpdump -p -n -l --immediate-mode -c 1 -i enp1s0 "), job.command
         job.complained = "listening on enp1s0, link-type EN10MB (Ethernet)"
-        job.said, job.status = self.stray, 0 if self.stray else self.watch_ends
+        job.said, job.status = self.leaked, 0 if self.leaked else self.watch_ends
 
     def up(self, host: str, iface: str) -> bool:
         fake = self.bench.hosts[Role(host)]

@@ -51,7 +51,7 @@ def test_vlans_that_differ_are_isolated(stacking: Stacking) -> None:
 def test_a_frame_of_another_vlan_that_lost_its_tag_is_told(stacking: Stacking) -> None:
     vlans = Vlans()
     vlans.put_vlans_on_the_first_path(3, 4)
-    stacking.stray = "12:00:00.1 ARP, Request who-has 198.18.10.1 tell 198.18.10.2, length 46"
+    stacking.leaked = "12:00:00.1 ARP, Request who-has 198.18.10.1 tell 198.18.10.2, length 46"
     with pytest.raises(CardFailure) as caught:
         vlans.vlans_should_be_isolated()
     first, second = str(caught.value).splitlines()

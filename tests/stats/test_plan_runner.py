@@ -45,20 +45,20 @@ def test_impossible_plans_are_refused(field: str, value: float) -> None:
 
 
 @given(st.integers(1, 8), st.integers(1, 9), st.integers(0, 2), st.integers(0, 1000))
-def test_every_block_runs_every_arm_once(arms: int, blocks: int, warm_up: int, seed: int) -> None:
-    names = [f"arm{i}" for i in range(arms)]
+def test_every_block_runs_every_arm_once(variants: int, blocks: int, warm_up: int, seed: int) -> None:
+    names = [f"arm{i}" for i in range(variants)]
     turns = schedule(names, blocks, seed=seed, warm_up_runs=warm_up)
     assert turns == schedule(names, blocks, seed=seed, warm_up_runs=warm_up)
-    assert len(turns) == arms * (blocks + warm_up)
+    assert len(turns) == variants * (blocks + warm_up)
     for block in range(1 - warm_up, blocks + 1):
-        assert sorted(turn.arm for turn in turns if turn.block == block) == names
+        assert sorted(turn.variant for turn in turns if turn.block == block) == names
     assert [turn.block for turn in turns] == sorted(turn.block for turn in turns)
-    assert sum(turn.counted for turn in turns) == arms * blocks
+    assert sum(turn.counted for turn in turns) == variants * blocks
 
 
 def test_even_blocks_run_backwards_and_odd_ones_at_random() -> None:
     turns = schedule(["a", "b", "c"], 40, seed=1, warm_up_runs=0)
-    orders = [tuple(turn.arm for turn in turns if turn.block == block) for block in range(1, 41)]
+    orders = [tuple(turn.variant for turn in turns if turn.block == block) for block in range(1, 41)]
     for odd, even in list(pairwise(orders))[::2]:
         assert odd == even[::-1]
     assert len(set(orders[::2])) > 3
@@ -66,14 +66,14 @@ def test_even_blocks_run_backwards_and_odd_ones_at_random() -> None:
 
 def test_a_steady_drift_cancels_over_two_blocks() -> None:
     turns = schedule(["a", "b", "c"], 2, seed=9, warm_up_runs=0)
-    places = {arm: sum(place for place, turn in enumerate(turns) if turn.arm == arm) for arm in "abc"}
+    places = {variant: sum(place for place, turn in enumerate(turns) if turn.variant == variant) for variant in "abc"}
     assert len(set(places.values())) == 1
 
 
-@pytest.mark.parametrize(("arms", "blocks"), [([], 1), (["a", "a"], 1), (["a"], 0)])
-def test_impossible_schedules_are_refused(arms: list[str], blocks: int) -> None:
-    with pytest.raises(ValueError, match="wanted: different arms"):
-        schedule(arms, blocks, seed=1)
+@pytest.mark.parametrize(("variants", "blocks"), [([], 1), (["a", "a"], 1), (["a"], 0)])
+def test_impossible_schedules_are_refused(variants: list[str], blocks: int) -> None:
+    with pytest.raises(ValueError, match="wanted: different variants"):
+        schedule(variants, blocks, seed=1)
 
 
 def test_measuring_stops_when_decided_and_drops_the_warm_up() -> None:
@@ -114,14 +114,14 @@ def test_effect_is_measured_in_turns() -> None:
     rng = random.Random(4)
     order: list[str] = []
 
-    def run(arm: str) -> float:
-        order.append(arm)
-        return rng.gauss({"on": 9134, "off": 5842}[arm], 30)
+    def run(variant: str) -> float:
+        order.append(variant)
+        return rng.gauss({"on": 9134, "off": 5842}[variant], 30)
 
     pairs, result = measure_effect(run, ("on", "off"), lowers_by(20), PLAN, seed=7)
     assert result.decision is Decision.MET
     assert all(on > off for on, off in pairs)
-    assert order == [turn.arm for turn in schedule(("on", "off"), 12, seed=7)][: len(order)]
+    assert order == [turn.variant for turn in schedule(("on", "off"), 12, seed=7)][: len(order)]
     assert len(order) == 2 * (len(pairs) + 1)
 
 

@@ -38,8 +38,8 @@ def test_a_quiet_bench_with_free_cpus_hinders_nothing() -> None:
 
 
 def test_a_server_that_carries_less_than_the_line_with_itself_is_told() -> None:
-    assert hindrances([replace(QUIET, host_only_bps=LINE_BPS)], [run(0.1, 0.1)], LINE_BPS) == []
-    (found,) = hindrances([QUIET, replace(QUIET, host_only_bps=49.9e6)], [run(0.1, 0.1)], LINE_BPS)
+    assert hindrances([replace(QUIET, loopback_bps=LINE_BPS)], [run(0.1, 0.1)], LINE_BPS) == []
+    (found,) = hindrances([QUIET, replace(QUIET, loopback_bps=49.9e6)], [run(0.1, 0.1)], LINE_BPS)
     assert found == "dut.p0: its server carries 49.9 Mbit/s with itself alone, the line 50"
 
 

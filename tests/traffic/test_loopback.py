@@ -15,7 +15,7 @@ from niclab.run.server import Server
 from niclab.run.watching import standstill
 from niclab.run.watching.standstill import StandstillWatch
 from niclab.traffic import WorthlessResult
-from niclab.traffic.limits.loopback import host_only_bps
+from niclab.traffic.limits.loopback import loopback_bps
 from niclab.traffic.runs import endpoints
 from niclab.traffic.tools.tool_choice import tool_of
 
@@ -29,7 +29,7 @@ def server(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Ser
     monkeypatch.setattr(endpoints, "LISTEN_WITHIN_S", 0.05)
     bench.ssh[Role.DUT].replies["ss -Hltn src 127.0.0.1"] = LISTENING
     found = taken.server(Role.DUT)
-    found.host_only_bps = None
+    found.loopback_bps = None
     return found
 
 
@@ -43,7 +43,7 @@ def test_it_is_measured_over_the_loopback_and_only_once(
 ) -> None:
     ssh = bench.ssh[Role.DUT]
     ssh.replies["iperf3 --client"] = iperf3_text(640)
-    assert [host_only_bps(server, IPERF3, watch) for _ in range(2)] == [640e6] * 2
+    assert [loopback_bps(server, IPERF3, watch) for _ in range(2)] == [640e6] * 2
     clients = [command for command in ssh.commands if command.startswith("iperf3 --client")]
     assert clients == ["iperf3 --client 127.0.0.1 --bind 127.0.0.1 --port 5201 --time 2 --omit 1 --json"]
     assert [job.command for job in ssh.jobs] == ["iperf3 --server --bind 127.0.0.1 --port 5201"]
@@ -64,8 +64,8 @@ def test_a_run_that_proves_nothing_is_refused_and_not_remembered(
 ) -> None:
     bench.ssh[Role.DUT].replies["iperf3 --client"] = text
     with pytest.raises(BenchFault, match=rf"^dut: `iperf3 --client 127\.0\.0\.1 .*{told}"):
-        host_only_bps(server, IPERF3, watch)
-    assert server.host_only_bps is None and bench.ssh[Role.DUT].jobs[0].stopped
+        loopback_bps(server, IPERF3, watch)
+    assert server.loopback_bps is None and bench.ssh[Role.DUT].jobs[0].stopped
 
 
 def test_a_server_of_somebody_else_on_the_port_is_told(
@@ -73,7 +73,7 @@ def test_a_server_of_somebody_else_on_the_port_is_told(
 ) -> None:
     bench.ssh[Role.DUT].replies["ss -Hlntup"] = 'tcp LISTEN 0 5 *:5201 *:* users:(("iperf3",pid=77,fd=3))'
     with pytest.raises(BenchFault, match=r"^dut: port 5201 is taken already") as caught:
-        host_only_bps(server, IPERF3, watch)
+        loopback_bps(server, IPERF3, watch)
     assert not isinstance(caught.value, WorthlessResult)
 
 
@@ -88,7 +88,7 @@ def test_a_run_in_which_the_server_stood_still_is_made_again(
         return answers.pop(0)
 
     ssh.replies["iperf3 --client"] = client
-    assert host_only_bps(server, IPERF3, watch) == 640e6 and not answers
+    assert loopback_bps(server, IPERF3, watch) == 640e6 and not answers
 
 
 def test_a_server_that_always_stands_still_is_no_measure(
@@ -102,5 +102,5 @@ def test_a_server_that_always_stands_still_is_no_measure(
 
     ssh.replies["iperf3 --client"] = client
     with pytest.raises(Undecided, match=r"^dut to itself: 9 runs in a row prove nothing: 70 Mbit/s not counted"):
-        host_only_bps(server, IPERF3, watch)
-    assert server.host_only_bps is None
+        loopback_bps(server, IPERF3, watch)
+    assert server.loopback_bps is None

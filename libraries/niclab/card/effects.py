@@ -124,7 +124,7 @@ class Prediction(Record):
 
 
 class Effect(Section):
-    """A prediction. ``change``: settings of the one arm; ``against``: of the other; ``under``: of both.
+    """A prediction. ``change``: settings of the one variant; ``against``: of the other; ``under``: of both.
 
     ``part``: the part of the requirement that it decides, if that has parts. ``cpu``: the processor both ends are
     bound to.

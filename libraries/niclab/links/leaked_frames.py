@@ -17,10 +17,10 @@ _LISTENS = 'while IFS= read -r line; do case $line in *"listening on"*) return 0
 """Has tcpdump said so? To stderr, after other words."""
 
 
-class StrayFrames:
+class LeakedFrames:
     """The result of a watch, once it is over.
 
-    ``first``: tcpdump's line of the first stray frame; empty when there was none.
+    ``first``: tcpdump's line of the first leaked frame; empty when there was none.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class StrayFrames:
 
 
 @contextmanager
-def untagged_ipv4(server: Server, iface: str, sender_mac: str) -> Iterator[StrayFrames]:
+def untagged_ipv4(server: Server, iface: str, sender_mac: str) -> Iterator[LeakedFrames]:
     """Watch for ARP and ICMP frames of ``sender_mac`` without a VLAN's tag on ``iface``, for as long as the body takes.
 
     The port is not made promiscuous: that would switch off the filter under test.
@@ -46,7 +46,7 @@ def untagged_ipv4(server: Server, iface: str, sender_mac: str) -> Iterator[Stray
     job = server.start(
         quoted("tcpdump", "-p", "-n", "-l", "--immediate-mode", "-c", "1", "-i", iface, expression), limit_s=LIMIT_S
     )
-    found = StrayFrames()
+    found = LeakedFrames()
     try:
         job.await_begin(_LISTENS, f"tcpdump on {iface} to listen", READY_WITHIN_S)
         yield found

@@ -51,7 +51,7 @@ class Server:
         self.ssh = SshHost(_ssh_endpoint(self.name, self.description.ssh))
         self.journal: Journal | None = None
         """Journal that records the ends of background jobs; the run gives its own."""
-        self.host_only_bps: float | None = None
+        self.loopback_bps: float | None = None
         """Throughput of the server with itself alone, bit/s, once it has been measured."""
         self.lease: Lease | None = None
         """Says on the server who uses it; taken again after each restart."""

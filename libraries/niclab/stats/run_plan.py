@@ -22,7 +22,7 @@ class SamplingPlan:
     ``step``: repeats between looks. ``level``: of the intervals, simultaneous over all looks (repeated confidence
     intervals, Jennison & Turnbull 1989), so that a false MET is at most (1 - level) / 2. ``family``: figures
     that are judged together; a false MISSED among all of them is at most (1 - level) / 2 (Bonferroni).
-    ``warm_up_runs``: runs of each arm made first and never counted: the first run after a change pays for caches,
+    ``warm_up_runs``: runs of each variant made first and never counted: the first run after a change pays for caches,
     neighbour tables and sleeping CPUs, and few repeats cannot tell whether it did. ``resolution``: smallest step of
     the figure, in its unit. ``correlation``: largest correlation of neighbouring repeats for which the level must
     hold; few repeats show too little of it to rely on what they show. 0 means that repeats are known to be independent.
@@ -83,40 +83,40 @@ class Turn:
     """One run of a comparison. ``block`` 0 and below is warm-up and not counted."""
 
     block: int
-    arm: str
+    variant: str
 
     @property
     def counted(self) -> bool:
         return self.block > 0
 
 
-def schedule(arms: Sequence[str], blocks: int, *, seed: int, warm_up_runs: int = 1) -> list[Turn]:
-    """The order of runs: every block runs every arm once; same seed, same order.
+def schedule(variants: Sequence[str], blocks: int, *, seed: int, warm_up_runs: int = 1) -> list[Turn]:
+    """The order of runs: every block runs every variant once; same seed, same order.
 
     The order in odd blocks is random, and each even block runs the one before backwards (A B - B A), so that a steady
-    drift of the bench cancels and no rhythm of it falls in step with an arm.
+    drift of the bench cancels and no rhythm of it falls in step with a variant.
 
     Args:
-        arms: Baseline first, then each setting.
+        variants: Baseline first, then each setting.
         blocks: Number of blocks of both variants.
         seed: Seed of the order, noted in the log.
         warm_up_runs: Runs that are not counted.
 
     Raises:
-        ValueError: For no or doubled arms, or less than one block.
+        ValueError: For no or doubled variants, or less than one block.
     """
-    if not arms or len(set(arms)) != len(arms) or blocks < 1 or warm_up_runs < 0:
+    if not variants or len(set(variants)) != len(variants) or blocks < 1 or warm_up_runs < 0:
         raise ValueError(
-            f"arms {list(arms)!r}, {blocks} blocks, {warm_up_runs} warm-up runs; "
-            "wanted: different arms, at least 1 block, no negative number"
+            f"variants {list(variants)!r}, {blocks} blocks, {warm_up_runs} warm-up runs; "
+            "wanted: different variants, at least 1 block, no negative number"
         )
     generator = random.Random(seed)
-    turns = [Turn(block, arm) for block in range(1 - warm_up_runs, 1) for arm in arms]
-    order = list(arms)
+    turns = [Turn(block, variant) for block in range(1 - warm_up_runs, 1) for variant in variants]
+    order = list(variants)
     for block in range(1, blocks + 1):
         if block % 2:
             generator.shuffle(order)
         else:
             order.reverse()
-        turns += [Turn(block, arm) for arm in order]
+        turns += [Turn(block, variant) for variant in order]
     return turns

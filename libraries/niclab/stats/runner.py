@@ -34,7 +34,7 @@ def measure_limit(
 
 def measure_effect(
     measure: Callable[[str], float],
-    arms: tuple[str, str],
+    variants: tuple[str, str],
     expected: Expected,
     plan: SamplingPlan,
     *,
@@ -44,8 +44,8 @@ def measure_effect(
     """Run baseline and setting in turns (:func:`~niclab.stats.run_plan.schedule`); return the pairs and the answer.
 
     Args:
-        measure: One run of the arm it is given; it sets what the arm needs, and proves it.
-        arms: Names of baseline and setting.
+        measure: One run of the variant it is given; it sets what the variant needs, and proves it.
+        variants: Names of baseline and setting.
         expected: What is expected.
         plan: How many runs at least and at most, and the confidence.
         seed: Seed of the order, noted in the log.
@@ -54,18 +54,18 @@ def measure_effect(
     Raises:
         Undecided: When the time was spent before the first look.
     """
-    baseline, setting = arms
+    baseline, setting = variants
     block: dict[str, float] = {}
     pairs: list[tuple[float, float]] = []
     result: Outcome | None = None
-    for turn in schedule(arms, plan.most, seed=seed, warm_up_runs=plan.warm_up_runs):
+    for turn in schedule(variants, plan.most, seed=seed, warm_up_runs=plan.warm_up_runs):
         if not block and turn.counted and not may_go_on():
             break
-        figure = measure(turn.arm)
+        figure = measure(turn.variant)
         if not turn.counted:
             continue
-        block[turn.arm] = figure
-        if len(block) < len(arms):
+        block[turn.variant] = figure
+        if len(block) < len(variants):
             continue
         pairs.append((block[baseline], block[setting]))
         block.clear()

@@ -9,7 +9,7 @@ from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.host_records import PingResult
-from niclab.links.leaked_frames import StrayFrames, untagged_ipv4
+from niclab.links.leaked_frames import LeakedFrames, untagged_ipv4
 from niclab.links.path_ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.links.upper import upper_devices
 from niclab.links.upper.bonds import Bonds
@@ -134,7 +134,7 @@ class HostVlans:
         """
         before, sent_before = self._received(), self._sent()
         with ExitStack() as watches:
-            stray = [watches.enter_context(self._stray(vlan)) for vlan in self._both]
+            leaked = [watches.enter_context(self._leaks(vlan)) for vlan in self._both]
             problems = [
                 f"{name}: {result.received} of {result.sent} pings answered; wanted: none, the VLANs differ"
                 for name, result in self._pings()
@@ -148,7 +148,7 @@ class HostVlans:
         for vlan, was, now in zip(self._both, sent_before, self._sent(), strict=True):
             if now == was:
                 raise BenchFault(f"{vlan.server.name}: {vlan.name} has sent nothing, so isolation is not tried")
-        for vlan, seen in zip(self._both, stray, strict=True):
+        for vlan, seen in zip(self._both, leaked, strict=True):
             if seen.first:
                 below = ", ".join(port.place for port in vlan.below)
                 problems.append(f"{below} has received a frame of another VLAN without its tag: {seen.first}")
@@ -203,7 +203,7 @@ class HostVlans:
         undoing.callback(self.remove)
         return undoing
 
-    def _stray(self, vlan: Stack) -> AbstractContextManager[StrayFrames]:
+    def _leaks(self, vlan: Stack) -> AbstractContextManager[LeakedFrames]:
         """A watch on the port below ``vlan`` for untagged frames of the other end."""
         run, (port,) = self._run, vlan.below
         other = run.bench.partner(port)

@@ -35,7 +35,7 @@ from niclab.stats.runner import measure_effect
 from niclab.traffic import WorthlessResult
 from niclab.traffic.effects import kept_figures
 from niclab.traffic.effects.kept_figures import Compared
-from niclab.traffic.effects.variants import Arms, Way
+from niclab.traffic.effects.variants import Variants, Way
 from niclab.traffic.limits import bottleneck, limit, receive_window
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.runs import discarded, endpoints, measuring
@@ -185,7 +185,8 @@ def ask(
         effect: The effect.
         budget: How many runs may be made, and for how long.
         tell: Takes the progress.
-        settings: Settings of each arm, where they are not what the effect is measured under, and that with its change.
+        settings: Settings of each variant, where they are not what the effect is measured under, and that with its
+            change.
         source: Where the prediction is from, when that is not the sheet.
 
     Returns:
@@ -212,10 +213,10 @@ def ask(
     subject = f"{ends.name}, {effect.name}"
     progress = Progress(subject, kept_figures.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
-    arms = Arms(run, Way(path, effect.sender), settings)
+    variants = Variants(run, Way(path, effect.sender), settings)
     expected = _expected(run, ends, effect.wanted, rate_mbps, source)
     watch = standstill.watch(run)
-    runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
+    runs = _Runs(run, effect, order, rate_mbps, variants, progress, watch)
     started = Deadline(budget.most_s)
     try:
         pairs, result = measure_effect(
@@ -224,7 +225,7 @@ def ask(
     except Undecided as error:
         raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
     finally:
-        with closing(arms):
+        with closing(variants):
             runs.close()
     hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
     figures = {
@@ -248,16 +249,17 @@ def ask(
 
 @dataclass
 class _Runs:
-    """Makes the runs of an effect, and keeps them. ``made``: arm and run, those of our own program left out.
+    """Makes the runs of an effect, and keeps them. ``made``: variant and run, those of our own program left out.
 
-    Runs of one arm in a row have one tool's server; it ends before the settings change, which it may have taken over.
+    Runs of one variant in a row have one tool's server; it ends before the settings change, which it may have taken
+    over.
     """
 
     run: Run
     effect: Effect
     order: Order
     rate_mbps: float
-    arms: Arms
+    variants: Variants
     progress: Progress
     watch: standstill.StandstillWatch
     made: list[tuple[str, TrafficRun]] = field(default_factory=list)
@@ -265,18 +267,18 @@ class _Runs:
     _stack: ExitStack = field(default_factory=ExitStack)
     _session: tuple[str, Session] | None = None
 
-    def one(self, arm: str) -> float:
-        """The figure of a run of ``arm``."""
-        if self._session is not None and self._session[0] != arm:
+    def one(self, variant: str) -> float:
+        """The figure of a run of ``variant``."""
+        if self._session is not None and self._session[0] != variant:
             self.close()
-        way = self.arms.way(arm)
+        way = self.variants.way(variant)
         # iperf3 has no request/response
         if self.order.test is TrafficTest.TCP_RR and self.run.bench.traffic is TrafficToolName.IPERF3:
             ends = endpoints.ends(self.run, way.path, self.effect.sender)
             value = round_trips.per_second(self.run, ends, self.order.duration_s)
         else:
-            found = self._session_of(arm, way).measure(self.order)
-            self.made.append((arm, found))
+            found = self._session_of(variant, way).measure(self.order)
+            self.made.append((variant, found))
             value = value_of(found, self.effect.figure)
         self.count += 1
         self.progress.made(self.count, value)
@@ -288,12 +290,12 @@ class _Runs:
         stack, self._stack = self._stack, ExitStack()
         stack.close()
 
-    def _session_of(self, arm: str, way: Way) -> Session:
+    def _session_of(self, variant: str, way: Way) -> Session:
         if self._session is None:
             made = measuring.session(
                 self.run, way.path, self.effect.sender, self.rate_mbps, way.over, self.watch, self.order
             )
-            self._session = (arm, self._stack.enter_context(made))
+            self._session = (variant, self._stack.enter_context(made))
         return self._session[1]
 
 
@@ -342,7 +344,7 @@ def cpu_s_per_gbit(end: EndOfRun, measured: TrafficRun) -> float:
 class EffectAnswers(Answer):
     """Effects that are shown in one chart and judged together.
 
-    An arm that is proven worse than its baseline is judged as well.
+    An variant that is proven worse than its baseline is judged as well.
 
     Attributes:
         title: Title of the chart.
@@ -370,7 +372,7 @@ class EffectAnswers(Answer):
         judged = [Question(each.subject, each.result, each.hindrances) for each in self.answers if each.judged]
         for each in self.answers:
             judged += [
-                Question(f"{each.subject}, {one.arm} it, baseline", one.result, each.hindrances)
+                Question(f"{each.subject}, {one.variant} it, baseline", one.result, each.hindrances)
                 for one in each.compared
                 if one.worse and one.result is not None
             ]

@@ -1,4 +1,4 @@
-"""The figures of both arms of an effect, kept and compared with accepted baselines.
+"""The figures of both variants of an effect, kept and compared with accepted baselines.
 
 An effect that does not show has a reason somewhere: was it so with the release before, another driver, another kernel?
 The nearest baseline of the same card says so, with what differs (SUS-07).
@@ -33,9 +33,9 @@ METRICS: Mapping[Figure, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """One arm against what was accepted for it. ``result`` None: there is no baseline of these conditions."""
+    """One variant against what was accepted for it. ``result`` None: there is no baseline of these conditions."""
 
-    arm: str
+    variant: str
     result: Outcome | None
     text: str
 
@@ -45,7 +45,7 @@ class Compared:
         return self.result is not None and self.result.decision is Decision.MISSED
 
     def __str__(self) -> str:
-        return f"{self.arm}: {self.result.reason if self.result else self.text}"
+        return f"{self.variant}: {self.result.reason if self.result else self.text}"
 
 
 def compare(
@@ -54,10 +54,10 @@ def compare(
     effect: Effect,
     order: Order,
     before: tuple[Before, Before],
-    arms: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
+    variants: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
     plan: SamplingPlan,
 ) -> tuple[Compared, ...]:
-    """Add the samples of each arm to the run folder, and compare them with their baseline.
+    """Add the samples of each variant to the run folder, and compare them with their baseline.
 
     Args:
         run: The run.
@@ -65,7 +65,7 @@ def compare(
         effect: The effect of the sheet.
         order: What is sent, and for how long.
         before: What was found before the runs.
-        arms: Settings and figures of each arm, by name.
+        variants: Settings and figures of each variant, by name.
         plan: How many runs at least and at most, and the confidence.
 
     Raises:
@@ -77,10 +77,10 @@ def compare(
     metric, unit = METRICS[effect.figure]
     is_cpu = effect.figure in (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
     compared = []
-    for arm, (settings, values) in arms.items():
-        own = {"effect": effect.name, "arm": arm, "settings": ", ".join(map(str, settings)) or "as delivered"}
+    for variant, (settings, values) in variants.items():
+        own = {"effect": effect.name, "arm": variant, "settings": ", ".join(map(str, settings)) or "as delivered"}
         measurement = Measurement(
-            test=f"{ends.name}, {effect.name}, {arm} it",
+            test=f"{ends.name}, {effect.name}, {variant} it",
             metric="sendfile_mbps" if effect.workload is Workload.TCP_SENDFILE and not is_cpu else metric,
             unit=unit,
             better=Direction.LOWER if is_cpu else Direction.HIGHER,
@@ -90,5 +90,5 @@ def compare(
         )
         against = Against.stored(run, measurement, plan)
         add(run.run_dir, measurement)
-        compared.append(Compared(arm, against.result(values), against.text))
+        compared.append(Compared(variant, against.result(values), against.text))
     return tuple(compared)

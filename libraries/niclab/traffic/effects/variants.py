@@ -1,4 +1,4 @@
-"""The arms of a comparison: settings of a card sheet put on both ends of a path, read back, and put back.
+"""The variants of a comparison: settings of a card sheet put on both ends of a path, read back, and put back.
 
 A setting that the card or its system does not offer makes the comparison not applicable; one that is taken and not
 done is the card's failure.
@@ -45,8 +45,8 @@ class Way:
 
 
 @dataclass
-class Arms:
-    """Puts the settings of an arm on the path before its run, and leaves them there until another arm is wanted."""
+class Variants:
+    """Puts the settings of a variant on the path before its run, and leaves them there until another is wanted."""
 
     run: Run
     base: Way
@@ -54,11 +54,11 @@ class Arms:
     _stack: ExitStack = field(default_factory=ExitStack)
     _now: tuple[str, Way] | None = None
 
-    def way(self, arm: str) -> Way:
-        """The way to use with the settings of ``arm``."""
-        if self._now is None or self._now[0] != arm:
+    def way(self, variant: str) -> Way:
+        """The way to use with the settings of ``variant``."""
+        if self._now is None or self._now[0] != variant:
             self.close()
-            self._now = (arm, self._stack.enter_context(applied(self.run, self.base, self.settings[arm])))
+            self._now = (variant, self._stack.enter_context(applied(self.run, self.base, self.settings[variant])))
         return self._now[1]
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from niclab.hosts.host_records import PcieLink
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.watching import standstill
-from niclab.traffic.limits.loopback import host_only_bps
+from niclab.traffic.limits.loopback import loopback_bps
 from niclab.traffic.limits.pcie_ceiling import Ceiling, ceiling
 from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.measuring import EndOfRun, TrafficRun
@@ -44,21 +44,21 @@ class Before:
 
     ``link``: of the card itself, None on a conventional PCI bus. ``ceiling``: of its whole path, None where nobody
     knows the bus.
-    ``host_only_bps``: what its server carries with itself alone. ``busiest``: part 0..1 of its busiest CPU;
+    ``loopback_bps``: what its server carries with itself alone. ``busiest``: part 0..1 of its busiest CPU;
     ``traffic_bps``: over its port, both directions, with headers.
     """
 
     port: str
     link: PcieLink | None
     ceiling: Ceiling | None
-    host_only_bps: float
+    loopback_bps: float
     busiest: float
     traffic_bps: float
 
     def __str__(self) -> str:
         carries = self.ceiling.text if self.ceiling else "no ceiling known of its PCI bus"
         return (
-            f"{self.port}: {carries}; its server with itself alone: {self.host_only_bps / 1e6:.0f} Mbit/s; "
+            f"{self.port}: {carries}; its server with itself alone: {self.loopback_bps / 1e6:.0f} Mbit/s; "
             f"before: busiest CPU {100 * self.busiest:.0f} % busy, "
             f"{self.traffic_bps / 1e6:.3f} Mbit/s"
         )
@@ -75,7 +75,7 @@ def look_before(run: Run, ends: Ends) -> tuple[Before, Before]:
 
 def _before(run: Run, watch: standstill.StandstillWatch, server: Server, port: Port) -> Before:
     iface = run.interface(port)
-    alone_bps = host_only_bps(server, tool_of(run.bench.traffic), watch)
+    alone_bps = loopback_bps(server, tool_of(run.bench.traffic), watch)
     links = _links(server, port)
     start, before = time.monotonic(), server.host.counts.load(iface)
     pause(LOOK_S)
@@ -135,9 +135,9 @@ def hindrances(befores: Sequence[Before], runs: Sequence[TrafficRun], line_bps: 
     """Return the reasons why the bench may hold the traffic back; empty when nothing shows that it does."""
     found = []
     for each in befores:
-        if each.host_only_bps < line_bps:
+        if each.loopback_bps < line_bps:
             found.append(
-                f"{each.port}: its server carries {each.host_only_bps / 1e6:.1f} Mbit/s with itself alone, "
+                f"{each.port}: its server carries {each.loopback_bps / 1e6:.1f} Mbit/s with itself alone, "
                 f"the line {line_bps / 1e6:g}"
             )
         if each.busiest > BUSY_BEFORE:

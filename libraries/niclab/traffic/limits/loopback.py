@@ -17,7 +17,7 @@ LOOPBACK = "127.0.0.1"
 RUN_S = 2
 
 
-def host_only_bps(server: Server, tool: TrafficTool, watch: StandstillWatch) -> float:
+def loopback_bps(server: Server, tool: TrafficTool, watch: StandstillWatch) -> float:
     """TCP from ``server`` to itself with one connection, bit/s of payload; measured once, then remembered.
 
     A run in which the server stood still says nothing of what it carries, and is made again.
@@ -26,9 +26,9 @@ def host_only_bps(server: Server, tool: TrafficTool, watch: StandstillWatch) -> 
         BenchFault: When the run fails, or its result is worthless.
         Undecided: When the server stood still in each of many runs.
     """
-    if server.host_only_bps is None:
-        server.host_only_bps = _undisturbed(server, tool, watch)
-    return server.host_only_bps
+    if server.loopback_bps is None:
+        server.loopback_bps = _undisturbed(server, tool, watch)
+    return server.loopback_bps
 
 
 def _undisturbed(server: Server, tool: TrafficTool, watch: StandstillWatch) -> float:

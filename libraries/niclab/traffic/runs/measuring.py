@@ -207,7 +207,7 @@ class Session:
         count: RunCount,
     ) -> None:
         self._count = count
-        self._run, self._tool, self._route = ends, tool, route
+        self._ends, self._tool, self._route = ends, tool, route
         self._looks = Looks(watch, interfaces)
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
         self._last: EndLook | None = None
@@ -242,8 +242,8 @@ class Session:
                 figure = _figure(found.result)
             discarded.append(_Discarded(figure, stood))
             self._count.note({each.server for each in stood}, order.duration_s)
-            note(MarkKind.DISCARDED, f"{self._run.name}: {discarded[-1]}")
-        message = f"{self._run.name}: {len(discarded)} runs in a row prove nothing: {'; '.join(map(str, discarded))}"
+            note(MarkKind.DISCARDED, f"{self._ends.name}: {discarded[-1]}")
+        message = f"{self._ends.name}: {len(discarded)} runs in a row prove nothing: {'; '.join(map(str, discarded))}"
         raise Undecided(message) if any(each.stood for each in discarded) else BenchFault(message)
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
@@ -252,7 +252,7 @@ class Session:
         return self._watch.between(before or self._told, self._told)
 
     def _told_by(self, looks: tuple[EndLook, EndLook]) -> standstill.Told:
-        ends = (self._run.sender.role, self._run.receiver.role)
+        ends = (self._ends.sender.role, self._ends.receiver.role)
         return self._watch.by_role({role: look.told for role, look in zip(ends, looks, strict=True)})
 
     def _measure(self, order: Order) -> TrafficRun:
@@ -261,7 +261,7 @@ class Session:
             return self._measure_now(order, command)
 
     def _measure_now(self, order: Order, command: str) -> TrafficRun:
-        ends, tool = self._run, self._tool
+        ends, tool = self._ends, self._tool
         received = self._last or self._looks.at(ends.receiver)
         self._last, switch_before = None, self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + endpoints.SLACK_S
@@ -284,7 +284,7 @@ class Session:
         self, before: tuple[EndLook, EndLook], after: tuple[EndLook, EndLook], result: ToolResult
     ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[EndLook, EndLook]]:
         """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
-        ends = self._run
+        ends = self._ends
         sides = (
             _end(ends.sender, ends.from_port.name, before[0], after[0]),
             _end(ends.receiver, ends.to_port.name, before[1], after[1]),

@@ -59,7 +59,7 @@ class SwitchCountWatch:
 
     def __init__(self, run: Run, path: BenchPath) -> None:
         entry = run.bench.switch if path.through is Wiring.SWITCH else None
-        self._lab = run
+        self._run = run
         self._places: Mapping[str, str] = entry.ports if entry else {}
 
     def look(self) -> Look:
@@ -68,7 +68,7 @@ class SwitchCountWatch:
         Raises:
             BenchFault: When the switch does not answer, or has no such counters.
         """
-        return {port: self._lab.switch.ports.counters(place) for port, place in self._places.items()}
+        return {port: self._run.switch.ports.counters(place) for port, place in self._places.items()}
 
     def since(self, before: Look) -> tuple[PortCount, ...]:
         """Return what was counted from ``before`` until now.
@@ -78,7 +78,7 @@ class SwitchCountWatch:
         """
         after = self.look()
         return tuple(
-            PortCount(port, place, difference(before[port], after[port], f"{self._lab.switch.name}: {place} ({port})"))
+            PortCount(port, place, difference(before[port], after[port], f"{self._run.switch.name}: {place} ({port})"))
             for port, place in sorted(self._places.items())
         )
 
