@@ -1,4 +1,4 @@
-"""Time until a server loses its link when its switch port is shut: ``benchmarks/carrier.py [--name NAME] [--times 30]``.
+"""Time until a server loses its link when its switch port is shut: ``benchmarks/carrier.py [--name NAME]``.
 
 Takes the virtual bench ``NAME``, which is up, lays its paths to the switch, and shuts and opens the switch's port of
 the dut's first port. A program on the dut looks at the carrier every millisecond and says over SSH when it changes;

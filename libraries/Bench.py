@@ -101,8 +101,7 @@ class Bench(BenchLibrary):
 
         Raises:
             CardFailure: A port of the dut has no interface, and the card or its driver is to blame.
-            BenchFault: A server cannot be recovered, and is out of service: the rest of the run is skipped. Or a port
-                cannot be set up.
+            BenchFault: A server stays out of service: the rest of the run is skipped. Or a port cannot be set up.
         """
         ready.make_ready(self.run, logger.warn)
 

@@ -1,7 +1,7 @@
 """The kernel's selftests, and ping with iperf3, on defects that this lab declares: what each of them sees.
 
-    python bench/rivals.py --card broadcom-bcm57810 --minutes 5
-    python bench/rivals.py --table
+    python benchmarks/rivals.py --card broadcom-bcm57810 --minutes 5
+    python benchmarks/rivals.py --table
 
 Works on a virtual bench of its own and stops it again. Each tool runs on the sound card first; with a defect, it has
 seen it when a case that was ``ok`` is so no more, or when a rate is below :data:`FRACTION` of the sound one, and
@@ -294,7 +294,7 @@ def page(rows: Sequence[Declared], text: str) -> str:
     sounds = [record_of(card, SOUND) for card in dict.fromkeys(pick.card for pick in PICKS)]
     versions: Mapping[str, str] = next((record.versions for record in sounds if record.versions), {})
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    about = f"Written by `python bench/rivals.py --table` on {today}, of: "
+    about = f"Written by `python benchmarks/rivals.py --table` on {today}, of: "
     about += "; ".join(f"{name} {version}" for name, version in versions.items()) + "."
     parts = [f"{head}{MARKER}", "", about, "", *lines(rows), "", "## Selftests that could not run", ""]
     parts += ["| selftest | reason |", "| --- | --- |", *not_run(sounds), ""]
