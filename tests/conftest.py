@@ -12,12 +12,24 @@ from bench_fixtures import bench, bench_folder, patched, switch, taken
 from file_fixtures import edited_bench, edited_card
 from hypothesis import HealthCheck, settings
 from real_bench import NAME, RealBench
+from run_fixtures import good_run, verdict_run
 from sshd_fixtures import make_sshd
 
 import image
 from niclab.core import notes
 
-__all__ = ["bench", "bench_folder", "edited_bench", "edited_card", "make_sshd", "patched", "switch", "taken"]
+__all__ = [
+    "bench",
+    "bench_folder",
+    "edited_bench",
+    "edited_card",
+    "good_run",
+    "make_sshd",
+    "patched",
+    "switch",
+    "taken",
+    "verdict_run",
+]
 
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile(

@@ -117,7 +117,7 @@ class TestRun:
 
         monkeypatch.setattr(certificate, "certify", certified)
         monkeypatch.setattr(report.allure, "generate", lambda *paths: asked.update(allure=paths[1]))
-        monkeypatch.setattr(report.tools, "find", lambda: Tools(Path("node"), Path("cli.js")))
+        monkeypatch.setattr(report.allure_tools, "find", lambda: Tools(Path("node"), Path("cli.js")))
         return asked
 
     def run(self, bench: FakeBench, plan: str = "qualification") -> int:
@@ -267,7 +267,7 @@ class TestRun:
             return real(runner, options, stop)
 
         real = certify._Robot.run
-        monkeypatch.setattr(report.tools, "find", missing)
+        monkeypatch.setattr(report.allure_tools, "find", missing)
         monkeypatch.setattr(certify._Robot, "run", robot)
         assert self.run(bench) == 0
         assert warned == [
@@ -314,7 +314,7 @@ class TestRun:
     ) -> None:
         assert suites.is_dir() and self.run(bench) == 0
         run_dir, page = asked["run_dir"], bench.folder / "index.html"
-        monkeypatch.setattr(report.tools, "install", lambda: Tools(Path("node"), Path("cli.js")))
+        monkeypatch.setattr(report.allure_tools, "install", lambda: Tools(Path("node"), Path("cli.js")))
         monkeypatch.setattr(report.allure, "generate", lambda *paths: asked.update(later=paths[1]) or page)
         capsys.readouterr()
         assert cli.main(["report", str(run_dir)]) == 0

@@ -127,7 +127,9 @@ def test_the_interrupted_test_gets_the_words_of_the_console(killed: Path) -> Non
 
 def test_it_can_be_killed_again(killed: Path, suites: Path) -> None:
     (suites / "file2.robot").write_text(THIRD.replace("No Operation", f"Evaluate    {KILL}"))
-    script = START.replace("certify.run(", "from niclab.commands import resume; resume.run(Path(sys.argv[5])) #")
+    script = START.replace(
+        "certify.run(", "from niclab.commands.certifying import resume; resume.run(Path(sys.argv[5])) #"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     arguments = [str(suites), "", "", "", str(killed)]
     done = subprocess.run([sys.executable, "-c", script, *arguments], env=environment, capture_output=True, check=False)

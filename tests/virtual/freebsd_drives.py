@@ -16,6 +16,7 @@ from guest_root import Root
 from guest_shell import Call, GuestShell
 
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.hosts import freebsd_host
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.kernel.kernel_log import KernelLogMark
@@ -39,6 +40,9 @@ MARK = "niclab mark 0123"
 BANNER = "14,1,1,-;bsd: Copyright (c) 1992-2014 The FreeBSD Project.\n"
 
 
+HOSTS = Path(freebsd_host.__file__).parent
+
+
 class Watched:
     """A shell that notes which places of the host's code have used it."""
 
@@ -49,7 +53,9 @@ class Watched:
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         frame = sys._getframe(1)
         while frame is not None:
-            self.places.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
+            file = Path(frame.f_code.co_filename)
+            if file.is_relative_to(HOSTS):
+                self.places.add((str(file.relative_to(HOSTS)), frame.f_lineno))
             frame = frame.f_back  # type: ignore[assignment]
         return self.shell.run(command, timeout_s=timeout_s, check=check)
 

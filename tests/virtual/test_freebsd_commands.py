@@ -30,7 +30,7 @@ from niclab.hosts.host import PROTOCOLS
 from niclab.traffic.outage import prober_program
 
 HOSTS = Path(freebsd_host.__file__).parent
-NICLAB = HOSTS.parents[1]
+NICLAB = HOSTS.parent
 BUILT_IN = ("[", "read", "kill", "cd", ":")
 KEYWORDS = r"\b(?:while|do|done)\b"
 LINUX_ONLY = {"ip": "filters.py"}
@@ -98,9 +98,10 @@ def test_every_place_of_the_host_that_sends_a_command_was_reached(servers: list[
 def sending_places() -> list[tuple[str, int, int, str]]:
     """File, first and last line, and text, of every call in the host's code that sends a command, at whatever depth."""
     shared = {Path(inspect.getfile(one)) for part in freebsd_host.PARTS.values() for one in part.__mro__[:-1]}
-    files = {*HOSTS.glob("*.py"), *(file for file in shared if file.parent == HOSTS.parent)}
-    files.remove(Path(host_commands.__file__))
-    trees = {file.name: ast.parse(file.read_text()) for file in sorted(files)}
+    files = {*HOSTS.rglob("*freebsd*.py"), *(file for file in shared if file.is_relative_to(HOSTS))} - {
+        Path(host_commands.__file__)
+    }
+    trees = {str(file.relative_to(HOSTS)): ast.parse(file.read_text()) for file in sorted(files)}
     below = ast.parse(Path(host_commands.__file__).read_text())
     methods = [one for tree in (*trees.values(), below) for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     sending = {"self._shell.run"}

@@ -1,14 +1,8 @@
-"""Runs shared by the tests; they work from a checkout, without an installed package."""
+"""Real runs of small suites, shared by the tests."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "libraries"))
-
 from robot_runs import HERE, RobotRun, make_run, run_robot
 
 
