@@ -68,7 +68,7 @@ def require_link(run: Run, say: Say) -> None:
 
 
 def _slow(text: str, link: PcieLink, speed_gts: float) -> Trouble:
-    """The upper end could do no more, or is told to do no more; else it is the card."""
+    """The upper end could do no more, or is set to do no more; else it is the card."""
     can, target = link.upstream.lnkcap_gts, link.upstream.lnkctl2_gts
     if can and can < speed_gts:
         return _of_slot(text, link, f"{can:g} GT/s")
