@@ -60,6 +60,7 @@ class Bmc(BenchLibrary):
             server: ``dut`` or ``peer``.
 
         Raises:
+            NotApplicable: The BMC has no event log.
             BenchFault: There is no new entry.
         """
         target = self.run.server(server)

@@ -76,6 +76,20 @@ def test_the_login_is_made_of_the_secrets(written: Edit, snmp: str, wanted: obje
     assert "value" not in repr(endpoint)
 
 
+@pytest.mark.parametrize(
+    ("snmp", "community", "context"), [(V3, None, "vlan-20"), (V2C, "switch_read-value@20", "")], ids=["v3", "v2c"]
+)
+def test_the_bridge_of_each_vlan_is_asked(written: Edit, snmp: str, community: str | None, context: str) -> None:
+    entry = load_bench(written((V3, f"{snmp}\n    bridge_vlans: [20, 30]"))).switch
+    assert entry is not None
+    bridges = connect(entry, Secrets(None, SECRETS)).tables._bridges
+    asked = bridges[20]
+    assert list(bridges) == [20, 30]
+    assert str(asked._context.contextName) == context  # type: ignore[attr-defined]  # it is the one over UDP
+    if community:
+        assert str(asked._reads.communityName) == community  # type: ignore[attr-defined]
+
+
 def test_a_missing_secret_or_model_is_a_bench_fault(written: Edit) -> None:
     entry = load_bench(written(("model: generic", "model: acme"))).switch
     assert entry is not None
@@ -107,6 +121,11 @@ def test_a_missing_secret_or_model_is_a_bench_fault(written: Edit) -> None:
         ("dut.p1: Gi1/0/1", "p1: Gi1/0/1", "wanted: a port of a server, such as dut.p0"),
         ("Port 2", '"Port\\n2"', "wanted: the name of a port as the switch has it, such as Gi1/0/1"),
         ("address: 127.77.1.50", "address: 198.18.11.9", "an address that is not reached over the card under test"),
+        (
+            "    v3: {",
+            "    bridge_vlans: [4095]\n    v3: {",
+            "bridge_vlans.0: 4095 is not wanted; wanted: a VLAN, 1..4094",
+        ),
         ("    v3: {", "    port: 0\n    v3: {", "switch.snmp.port: 0 is not wanted; wanted: a UDP port 1..65535"),
     ],
 )

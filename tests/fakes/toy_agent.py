@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pysnmp.carrier.asyncio.dgram import udp
@@ -41,10 +43,13 @@ _MISSING = {
 
 
 class ToyAgent:
-    """An agent that answers from ``mib`` while the ``with`` block runs; ``port`` is its UDP port."""
+    """An agent that answers from ``mib`` while the ``with`` block runs; ``port`` is its UDP port.
 
-    def __init__(self, mib: Any) -> None:
-        self.mib, self.port = mib, _free_port()
+    ``bridges``: VLAN -> what it answers from for the community ``toy-read@VLAN``, and in the context ``vlan-VLAN``.
+    """
+
+    def __init__(self, mib: Any, bridges: Mapping[int, Any] = MappingProxyType({})) -> None:
+        self.mib, self.port, self.bridges = mib, _free_port(), bridges
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="toy-agent", daemon=True)
         self._engine: Any = None
@@ -79,6 +84,12 @@ class ToyAgent:
         where = context.SnmpContext(made)
         where.unregister_context_name(b"")
         where.register_context_name(b"", _Controller(self.mib))
+        for vlan, bridge in self.bridges.items():
+            name = f"vlan-{vlan}".encode()
+            where.register_context_name(name, _Controller(bridge))
+            config.add_v1_system(made, f"reader-{vlan}", f"{READ}@{vlan}", contextName=name)
+            for who, model, level in ((f"reader-{vlan}", 2, "noAuthNoPriv"), (USER, 3, "authPriv")):
+                config.add_vacm_user(made, model, who, level, (1,), (1,), contextName=name)
         for responder in (cmdrsp.GetCommandResponder, cmdrsp.BulkCommandResponder, cmdrsp.SetCommandResponder):
             responder(made, where)
 

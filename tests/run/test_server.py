@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from threading import Thread
 from typing import Any, cast
@@ -17,7 +18,8 @@ from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.system.linux_texts import read_boot_id
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.bmc.bmc import PowerAction
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.bmc.bmc import CommandRefused, InsufficientPrivilege, NotNow, PowerAction, PowerState
 from niclab.transports.ssh.ssh import Result
 
 
@@ -94,6 +96,89 @@ class TestPower:
         with pytest.raises(BenchFault, match=r"^dut BMC: power is not off within"):
             dut.power_cycle()
         assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF]
+
+    def test_power_that_does_not_go_is_given_back_and_stays_in_the_journal(
+        self, bench: FakeBench, taken: Run, dut: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The BMC takes the order and is busy until the deadline; the power goes meanwhile."""
+        monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.3)
+        bmc = bench.bmcs[Role.DUT]["ipmi"]
+        own, ends = bmc.power_status, list[float]()
+
+        def busy() -> PowerState:
+            if bmc.orders and not ends:
+                ends.append(time.monotonic() + 0.4)
+            if ends and time.monotonic() < ends[0]:
+                raise NotNow("dut BMC: HTTP 503: too many user sessions")
+            return own()
+
+        monkeypatch.setattr(bmc, "power_status", busy)
+        with pytest.raises(
+            BenchFault, match=r"^dut BMC: power is not off within 0\.3 s; last seen: .*HTTP 503: too many"
+        ):
+            dut.power_cycle()
+        assert bmc.orders == [PowerAction.OFF, PowerAction.ON]
+        assert bench.dut.power is PowerState.ON
+        assert [str(entry.action) for entry in taken.journal.pending()][:1] == ["power on dut: on"]
+
+    @pytest.mark.parametrize("order", [PowerAction.OFF, PowerAction.ON])
+    @pytest.mark.parametrize("fault", [NotNow("dut BMC: HTTP 503"), ConnectionLost("dut BMC: no answer")])
+    @pytest.mark.parametrize("done", [True, False])
+    def test_an_order_that_is_not_answered_once_leaves_no_server_without_power(
+        self, bench: FakeBench, taken: Run, dut: Server, monkeypatch: pytest.MonkeyPatch,
+        order: PowerAction, fault: Exception, done: bool,
+    ) -> None:  # fmt: skip
+        monkeypatch.setattr("niclab.transports.bmc.ASK_AGAIN_EVERY_S", 0.01)
+        bmc, before = bench.bmcs[Role.DUT]["ipmi"], taken.journal.pending()
+        own, faults = bmc.control, [fault]
+
+        def moody(action: PowerAction) -> None:
+            if action is not order or not faults or done:
+                own(action)
+            if action is order and faults:
+                raise faults.pop()
+
+        monkeypatch.setattr(bmc, "control", moody)
+        dut.power_cycle()
+        assert bench.dut.power is PowerState.ON and bench.dut.boots == 2
+        assert taken.journal.pending() == before
+
+    def test_power_that_does_not_return_stays_in_the_journal(
+        self, bench: FakeBench, taken: Run, dut: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whoever orders the cycle: a recovery does as a test."""
+        monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.1)
+        bmc = bench.bmcs[Role.DUT]["ipmi"]
+        own = bmc.control
+
+        def off_only(action: PowerAction) -> None:
+            if action is PowerAction.ON:
+                raise CommandRefused("dut BMC: power on: refused")
+            own(action)
+
+        monkeypatch.setattr(bmc, "control", off_only)
+        with pytest.raises(
+            BenchFault, match=r"power is not on within 0\.1 s; last seen: off; dut BMC: power on: refused"
+        ):
+            dut.cycle_power()
+        assert str(taken.journal.pending()[0].action) == "power on dut: on"
+
+    @pytest.mark.parametrize(
+        "fault", [AuthenticationFailed("dut BMC: refused"), InsufficientPrivilege("dut BMC: may not")]
+    )
+    def test_a_user_who_is_refused_is_not_tried_until_the_deadline(
+        self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch, fault: Exception
+    ) -> None:
+        asked = list[int]()
+
+        def refuse() -> PowerState:
+            asked.append(1)
+            raise fault
+
+        monkeypatch.setattr(bench.bmcs[Role.DUT]["ipmi"], "power_status", refuse)
+        with pytest.raises(type(fault)):
+            dut.bmc.set_power(PowerState.OFF, within_s=5)
+        assert len(asked) == 1
 
     @pytest.mark.parametrize(("use", "protocol"), [(None, "ipmi"), ("ipmi", "ipmi"), ("redfish", "redfish")])
     def test_the_bench_file_chooses_the_protocol(

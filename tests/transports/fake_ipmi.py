@@ -30,7 +30,9 @@ def event(record_id: int, sensor_type: int, number: int, direction: int, data1: 
 
 
 class FakeBmc:
-    """State and faults of the BMC; answers are looked up in ``answers`` by (netfn, command) first."""
+    """State and faults of the BMC; answers are looked up by (netfn, command) in ``first_answers``, each of which is
+    given once, and in ``answers`` first. None: no answer, although the request is carried out. ``open_faults``: one of
+    each login, before ``open_fault``."""
 
     def __init__(self) -> None:
         self.on = False
@@ -40,6 +42,8 @@ class FakeBmc:
         self.records: list[bytes] = []
         self.events: list[bytes] = []
         self.answers: dict[tuple[int, int], bytes] = {}
+        self.first_answers: dict[tuple[int, int], list[bytes | None]] = {}
+        self.open_faults: list[Exception] = []
         self.open_fault: Exception | None = None
         self.opened = 0
         self.closed = 0
@@ -54,6 +58,9 @@ class FakeBmc:
         self.commands.append((netfn, command))
         if self.silent:
             raise errors.RetryError("Max retry")
+        planned = self.first_answers.get((netfn, command)) or []
+        if planned and planned[0] is not None:
+            return planned.pop(0) or b""
         if (netfn, command) in self.answers:
             return self.answers[netfn, command]
         handlers: dict[tuple[int, int], Callable[[bytes], bytes]] = {
@@ -69,7 +76,11 @@ class FakeBmc:
             (STORAGE, 0x42): lambda _: OK + bytes([1, 0]),
             (STORAGE, 0x43): self._read_sel,
         }
-        return handlers[netfn, command](data)
+        answer = handlers[netfn, command](data)
+        if planned:
+            planned.pop(0)
+            raise errors.RetryError("lost")
+        return answer
 
     def _close(self, _: bytes) -> bytes:
         self.closed += 1
@@ -107,6 +118,8 @@ class FakeLan(ipmi._Lan):
 
     def establish_session(self, session: Any) -> None:
         self.bmc.opened += 1
+        if self.bmc.open_faults:
+            raise self.bmc.open_faults.pop(0)
         if self.bmc.open_fault is not None:
             raise self.bmc.open_fault
         session.activated = True

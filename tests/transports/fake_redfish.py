@@ -117,7 +117,7 @@ class FakeService:
         self.answers: dict[tuple[str, str], tuple[int, Json | str]] = {}
         self.first_answers: dict[tuple[str, str], list[tuple[int, Json | str | bytes, dict[str, str]]]] = {}
         self.floods: str | None = None
-        self.flooded_bytes = 0
+        self.flood_status = 200
         self.requests: list[tuple[str, str, Json | None, str | None]] = []
         self.connections = 0
         self.mute = self.drip = self.stuck = False
@@ -210,13 +210,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _flood(self) -> None:
         """A chunked body that never ends, 64 KiB every 2 ms at most."""
-        self.send_response(200)
+        self.send_response(self.service.flood_status)
+        self.send_header("Location", "/elsewhere")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
         while not self.service.released.wait(0.002):
             self.wfile.write(piece)
-            self.service.flooded_bytes += 0x10000
 
     def _answer(self, status: int, content: Json | str | bytes, headers: dict[str, str] | None = None) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()

@@ -6,6 +6,7 @@ import logging
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from toy_agent import AUTH_KEY, PRIV_KEY, READ, USER, WRITE, ToyAgent
@@ -59,6 +60,26 @@ def login(agent: ToyAgent, who: Communities | User) -> Snmp:
 def right(request: pytest.FixtureRequest, agent: ToyAgent) -> Snmp:
     """With the right login, by each version."""
     return login(agent, RIGHT[request.param])
+
+
+@pytest.mark.parametrize("who", RIGHT)
+def test_the_bridge_of_a_vlan_is_asked(who: str, mib: ToyMib) -> None:
+    bridge, port = ToyMib(), VARIABLES["dot1dBasePortIfIndex"]
+    bridge.put("dot1dBasePortIfIndex", [49], 10101)
+    with ToyAgent(mib, {20: bridge}) as agent:
+        endpoint = SnmpEndpoint("sw1", "127.0.0.1", agent.port, RIGHT[who])
+        assert Snmp(endpoint).walk(port) == {}
+        assert Snmp(replace(endpoint, bridge_vlan=20)).walk(port) == {(49,): 10101}
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("who", "words"),
+    [("v2c", "the community or VLAN vlan-30 is wrong"), ("v3", r"\(now aes128\), and a context that it has: vlan-30")],
+)
+def test_a_vlan_that_has_no_bridge_is_named(agent: ToyAgent, who: str, words: str) -> None:
+    with pytest.raises((ConnectionLost, AuthenticationFailed), match=words):
+        Snmp(SnmpEndpoint("sw1", "127.0.0.1", agent.port, RIGHT[who], bridge_vlan=30)).get(UPTIME.at(0))
 
 
 class TestLetIn:

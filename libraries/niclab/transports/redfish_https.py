@@ -85,7 +85,8 @@ class Https:
         self._lock = threading.RLock()
         self._session: requests.Session | None = None
         self._connection: HTTPSConnection | None = None
-        self._deadline, self._patience = Deadline(0), Deadline(0)
+        self._deadline = Deadline(0)
+        self._patience: Deadline | None = None
         self._doubted = False
 
     @contextlib.contextmanager
@@ -96,7 +97,7 @@ class Https:
             within_s: Deadline over all of them in seconds.
         """
         with self._lock:
-            self._deadline, self._patience = Deadline(within_s), Deadline(NOT_NOW_WITHIN_S)
+            self._deadline, self._patience = Deadline(within_s), None
             yield
 
     def get(self, path: str) -> Json:
@@ -130,8 +131,10 @@ class Https:
         while True:
             answer = self._exchange(subject, method, path, body)
             doubted, self._doubted = self._doubted, answer.status == _HTTP_UNAUTHORIZED
-            busy = answer.status in _HTTP_NOT_NOW and not self._patience.expired
-            if not busy and not (self._doubted and not doubted):
+            is_busy = answer.status in _HTTP_NOT_NOW
+            if is_busy and self._patience is None:
+                self._patience = Deadline(NOT_NOW_WITHIN_S)
+            if not (self._doubted and not doubted) and not (is_busy and self._patience and not self._patience.expired):
                 return answer
             pause(ASK_AGAIN_EVERY_S)
 
@@ -156,15 +159,13 @@ class Https:
         kept = self._session is not None
         session = self._session = self._session or self._new_session()
 
+        url = self._end.url.rstrip("/") + path
+        request = session.prepare_request(requests.Request(method, url, json=body))
+        timeout, verify = (CONNECT_WITHIN_S, REQUEST_WITHIN_S), self._checked_against()
+
         def send() -> _Answer:
-            response = session.request(
-                method,
-                self._end.url.rstrip("/") + path,
-                json=body,
-                timeout=(CONNECT_WITHIN_S, REQUEST_WITHIN_S),
-                allow_redirects=False,  # an answer from elsewhere is not this BMC's
-                stream=True,
-            )
+            # by the adapter: the session would read the body of a redirect to its end, and parse where it leads
+            response = session.get_adapter(url).send(request, stream=True, timeout=timeout, verify=verify)
             location = response.headers["Location"] if response.is_redirect else None
             with response:
                 return _Answer(response.status_code, response.reason or "", location, _body(response, deadline))
@@ -199,11 +200,15 @@ class Https:
         session.trust_env = False  # no proxy, no netrc, no other certificates than those of the bench file
         session.auth = HTTPBasicAuth(end.user.encode(), end.password.encode())  # text would have to be Latin-1
         session.headers["OData-Version"] = "4.0"
-        session.verify = str(end.ca_file) if end.ca_file is not None else False if end.insecure else _authorities()
         return session
 
     def _connected(self, connection: HTTPSConnection) -> None:
         self._connection = connection
+
+    def _checked_against(self) -> str | bool:
+        """What the certificate is checked against."""
+        end = self._end
+        return str(end.ca_file) if end.ca_file is not None else False if end.insecure else _authorities()
 
     def _tls_fault(self, subject: str, error: BaseException) -> BenchFault:
         """A certificate that is refused, or a connection that speaks no TLS."""

@@ -154,7 +154,7 @@ class _Lan(RmcpPlus):  # type: ignore[misc]  # pyipmi has no types
     def __init__(self, cipher_suite: int) -> None:
         super().__init__(keep_alive_interval=0, max_retries=_RETRIES, cipher_suite=cipher_suite)
         self.deadline = Deadline(CALL_WITHIN_S)
-        self.patience = Deadline(NOT_NOW_WITHIN_S)
+        self.patience: Deadline | None = None
         self._keys: Any = None
         self._integrity_key = b""
 
@@ -171,10 +171,17 @@ class _Lan(RmcpPlus):  # type: ignore[misc]  # pyipmi has no types
         again = ipmi_records.NOT_DONE if (req.netfn, req.cmdid) == _CHASSIS_CONTROL else ipmi_records.NOT_NOW
         while True:
             answer = super().send_and_receive(req)
-            if answer.completion_code not in again or self.patience.expired:
+            if answer.completion_code not in again or not self.waits():
                 return answer
-            pause(ASK_AGAIN_EVERY_S)
-            self.deadline = Deadline(max(self.deadline.left, CALL_WITHIN_S))  # it is there: this is no silence
+
+    def waits(self) -> bool:
+        """Wait a little, unless the BMC says "not now" for too long in this call. It answers: this is no silence."""
+        self.patience = self.patience or Deadline(NOT_NOW_WITHIN_S)
+        if self.patience.expired:
+            return False
+        pause(ASK_AGAIN_EVERY_S)
+        self.deadline = Deadline(max(self.deadline.left, CALL_WITHIN_S))
+        return True
 
     def _receive_rmcp_msg(self) -> Any:
         if self.deadline.expired:
@@ -255,7 +262,7 @@ class Ipmi(Bmc):
                 if self._connection is None:
                     self._open()
                 self._connection.interface.deadline = deadline
-                self._connection.interface.patience = Deadline(NOT_NOW_WITHIN_S)
+                self._connection.interface.patience = None
                 answer = work(self._connection)
             self._fresh = Deadline(IDLE_S)
             return answer
@@ -323,10 +330,8 @@ def _log_in(connection: Any) -> None:
                 raise
             lost = True
         except errors.MessageStatusCodeError as error:
-            if error.msc not in _NO_ROOM_STATUS or connection.interface.patience.expired:
+            if error.msc not in _NO_ROOM_STATUS or not connection.interface.waits():
                 raise
-            pause(ASK_AGAIN_EVERY_S)
-            connection.interface.deadline = Deadline(CALL_WITHIN_S)
         connection.interface.close()
 
 

@@ -140,16 +140,18 @@ class Snmp(SnmpAgent):
         if presence is _Presence.CLOSED:
             raise ConnectionLost(self._no_answer("SNMP", "nothing listens there; check address and port"))
         if isinstance(end.login, Communities):
-            reason = "it is not there, or the community is wrong (an agent is silent then)"
+            wrong = f"the community{self._of_vlan(' or VLAN')} is wrong"
+            reason = f"it is not there, or {wrong} (an agent is silent then)"
             raise ConnectionLost(self._no_answer("SNMP", reason))
         if presence is _Presence.SILENT:
             raise ConnectionLost(self._no_answer("SNMP", "it is not there, or speaks no SNMP v3"))
         _drop_engine()
         answer = await self._exchanged(command, login, variables, more)
         if isinstance(answer[0], errind.RequestTimedOut):
+            wanted = f"the right privacy password, and its protocol (now {end.login.priv.value})"
+            wanted += self._of_vlan(", and a context that it has:")
             raise AuthenticationFailed(
-                f"{self.name}: SNMP user {end.login.name}: the agent is there, but does not answer; wanted: the right "
-                f"privacy password, and its protocol (now {end.login.priv.value})"
+                f"{self.name}: SNMP user {end.login.name}: the agent is there, but does not answer; wanted: {wanted}"
             )
         return answer
 
@@ -161,6 +163,10 @@ class Snmp(SnmpAgent):
                 target = await make.create((end.address, end.port), timeout=ANSWER_WITHIN_S, retries=RETRIES)
                 self._target = (engine, target)
             return await command(engine, login, self._target[1], self._context, *more, *variables, lookupMib=False)
+
+    def _of_vlan(self, before: str) -> str:
+        """What else may be wrong where the bridge of a VLAN is asked."""
+        return "" if self.endpoint.bridge_vlan is None else f"{before} {_context_of(self.endpoint.bridge_vlan)}"
 
     def _no_answer(self, verb: str, reason: str) -> str:
         return f"{self.name}: {verb}: no answer from {self.endpoint.address}, UDP port {self.endpoint.port}: {reason}"
@@ -226,8 +232,12 @@ def _logins(endpoint: SnmpEndpoint) -> tuple[Any, Any]:
 
 def _context_name(endpoint: SnmpEndpoint) -> str:
     """By v3 the bridge of a VLAN is a context; v2c has it in the community."""
-    of_vlan = isinstance(endpoint.login, User) and endpoint.bridge_vlan is not None
-    return f"vlan-{endpoint.bridge_vlan}" if of_vlan else ""
+    is_community = isinstance(endpoint.login, Communities)
+    return "" if is_community or endpoint.bridge_vlan is None else _context_of(endpoint.bridge_vlan)
+
+
+def _context_of(vlan: int) -> str:
+    return f"vlan-{vlan}"
 
 
 def _asked(oid: str) -> Any:
