@@ -128,7 +128,7 @@ class TestPower:
         self, bench: FakeBench, taken: Run, dut: Server, monkeypatch: pytest.MonkeyPatch,
         order: PowerAction, fault: Exception, done: bool,
     ) -> None:  # fmt: skip
-        monkeypatch.setattr("niclab.transports.bmc.ASK_AGAIN_EVERY_S", 0.01)
+        monkeypatch.setattr("niclab.transports.bmc.bmc.ASK_AGAIN_EVERY_S", 0.01)
         bmc, before = bench.bmcs[Role.DUT]["ipmi"], taken.journal.pending()
         own, faults = bmc.control, [fault]
 

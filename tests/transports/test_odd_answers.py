@@ -21,13 +21,15 @@ from toy_consoles import TcpConsole, running
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.switch.switch import Switch
-from niclab.transports import AuthenticationFailed, ConnectionLost, bmc, ipmi, redfish, redfish_https, snmp_agent
-from niclab.transports.bmc import CommandRefused, NotNow, PowerState
-from niclab.transports.ipmi import Ipmi, IpmiEndpoint
-from niclab.transports.redfish import Redfish, RedfishEndpoint
-from niclab.transports.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
-from niclab.transports.snmp_agent import NoSuchVariable
-from niclab.transports.snmp_records import ValueKind
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.bmc import bmc, ipmi, redfish, redfish_https
+from niclab.transports.bmc.bmc import CommandRefused, NotNow, PowerState
+from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
+from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
+from niclab.transports.console.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
+from niclab.transports.snmp import snmp_agent
+from niclab.transports.snmp.snmp_agent import NoSuchVariable
+from niclab.transports.snmp.snmp_records import ValueKind
 
 BUSY = {
     "error": {

@@ -13,7 +13,8 @@ import pytest
 from fake_redfish import PASSWORD, RESET, SYSTEM, USER, FakeService, certificate, error
 
 from niclab.core.verdict import BenchFault
-from niclab.transports import AuthenticationFailed, ConnectionLost, redfish_https
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.bmc import redfish_https
 from niclab.transports.bmc.bmc import CommandRefused, InsufficientPrivilege, NotNow, PowerState
 from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.transports.bmc import redfish_records
 from niclab.transports.bmc.bmc import Bmc, CommandRefused, PowerAction, PowerState, SelEntry, Sensor
+from niclab.transports.bmc.redfish_https import Https, RedfishEndpoint
 from niclab.transports.bmc.redfish_records import Json
-from niclab.transports.redfish_https import Https, RedfishEndpoint
 
 __all__ = ["Redfish", "RedfishEndpoint"]
 
