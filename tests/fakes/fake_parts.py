@@ -221,7 +221,7 @@ class FakeHost:
 
     features = rings = coalescing = pause = channels = _hidden
 
-    def lost_as_member(self, iface: str) -> str | None:
+    def lost_below(self, iface: str) -> str | None:
         return f"lro on {iface}" if self.by_iface(iface).lro else None
 
     def answers_arp_for_others(self, iface: str) -> bool:

@@ -137,6 +137,8 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
         if tag in stacking.unknown_tags:
             raise NotApplicable(f"{self.name}: no tag {tag.value}")
         stacking.pending_at_creation.append([entry.action.command for entry in self.journal.pending()])
+        for nic in self.nics:
+            nic.lro = nic.lro and nic.iface != below
         stacking.uppers[self.name][name] = Upper([below], vlan_id, tag=tag)
         return Vlan(name, vlan_id, below, tag.value)
 
@@ -200,7 +202,7 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
             nic.admin_up = back[2] == "up"
             nic.addresses = [] if stacking.forgets else re.findall(r"replace (\S+) dev", command)
         elif lro := re.fullmatch(r"lro on (\w+)", command):
-            assert not stacking.uppers[self.host.name], "a member of a bond has no LRO"
+            assert not stacking.uppers[self.host.name], "a port below a bond or VLAN has no LRO"
             self.host.by_iface(lro[1]).lro = True
         elif bound := re.fullmatch(r"bind (\S+) \w+", command):
             stacking.driverless.discard((self.host.name, bound[1]))

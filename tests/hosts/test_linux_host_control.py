@@ -60,7 +60,7 @@ def test_a_member_of_a_bond_gets_its_lro_back(lro: str, undo: str | None) -> Non
         ]
     )
     dut, _ = host(**{"ethtool --json -k eth0": shown})
-    assert dut.bonds.lost_as_member("eth0") == undo
+    assert dut.bonds.lost_below("eth0") == undo
 
 
 def test_commands_for_the_journal() -> None:

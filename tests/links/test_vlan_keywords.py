@@ -10,6 +10,7 @@ from stacking import Stacking, install
 from Bonding import Bonding
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, VlanTag
+from niclab.links.upper.upper_devices import remove, vlans_without_addresses
 from niclab.run.run import Run
 from Vlans import Vlans
 
@@ -35,6 +36,22 @@ def test_a_vlan_takes_the_ports_address_and_gives_it_back(bench: FakeBench, take
     vlans.remove_vlans()
     assert bench.nic("dut.p0").addresses == ["198.18.10.1/24"]
     assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == entries
+
+
+def test_what_the_system_switches_off_below_a_vlan_is_on_again(
+    bench: FakeBench, taken: Run, stacking: Stacking
+) -> None:
+    nic, entries = bench.nic("peer.p0"), taken.journal.pending()
+    nic.lro = True
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 3)
+    assert not nic.lro
+    vlans.remove_vlans()
+    assert nic.lro and taken.journal.pending() == entries and not stacking.uppers["peer"]
+    unaddressed = vlans_without_addresses(taken, taken.bench.port("peer.p0"), [3, 4])
+    assert not nic.lro
+    remove(taken, unaddressed)
+    assert nic.lro and taken.journal.pending() == entries
 
 
 def test_vlans_that_differ_are_isolated(stacking: Stacking) -> None:

@@ -103,7 +103,7 @@ def bond(server: Server, settings: BondSettings) -> None:
     """Make a bond and VLANs on it, ask about them, and remove them."""
     host, ports = server.host, list(server.root.ports)
     releasing = [host.undo.port(name, True, ["198.18.10.1/24"] if name == ports[0] else []) for name in ports]
-    assert all(host.bonds.lost_as_member(name) is None for name in ports)
+    assert all(host.bonds.lost_below(name) is None for name in ports)
     host.bonds.create("niclab0", settings, ports)
     assert host.bonds.bond("niclab0").slaves_up is not None and host.bonds.settings("niclab0")["slaves"]
     for name in ("niclab0.3", "niclabv"):
@@ -342,7 +342,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "links.show_command": lambda one: one.sh(one.host.links.show_command(one.root.ports)),
     "links.add_address links.remove_address undo.address": addresses,
     "links.ping": pings,
-    "bonds.create bonds.bond bonds.settings bonds.lost_as_member undo.upper undo.port": lambda one: bond(one, FAILOVER),
+    "bonds.create bonds.bond bonds.settings bonds.lost_below undo.upper undo.port": lambda one: bond(one, FAILOVER),
     "bonds.create_vlan bonds.vlan": lambda one: bond(one, HASHED),
     "bonds.modules": lambda one: one.sh(*map(one.host.undo.load_driver, one.host.bonds.modules())),
     "system.reboot": down,

@@ -81,8 +81,8 @@ class FreeBsdBonds(FreeBsdCommands):
         return self.bond(bond)
 
     @emulated(_LOOKED)
-    def lost_as_member(self, iface: str) -> str | None:
-        """None: ports of one kind keep their capabilities in a lagg (``lagg_capabilities()`` wants what all can)."""
+    def lost_below(self, iface: str) -> str | None:
+        """None: ports of one kind keep their capabilities in a lagg (``lagg_capabilities()``) and below a VLAN."""
         interface_name(self.name, iface)
         return None
 

@@ -76,10 +76,11 @@ class LinuxBonds(LinuxCommands):
         self._refuse_other_settings(bond, dict(options), list(members), found)
         return self._understood(shows[1], read_bonding, said)
 
-    def lost_as_member(self, iface: str) -> str | None:
-        """A command that gives a port back what it loses in a bond, for the journal; None where it loses nothing.
+    def lost_below(self, iface: str) -> str | None:
+        """A command that gives a port back what it loses below a bond or VLAN; None where it loses nothing.
 
-        The kernel switches LRO off at each member and leaves it so (``bond_enslave()``, ``dev_disable_lro()``).
+        The kernel switches LRO off at each member of a bond (``bond_enslave()``, ``dev_disable_lro()``) and below a
+        VLAN, which has none (``netdev_sync_upper_features()``), and leaves it so.
         """
         lro = self._settings.features(iface).features.get(_LRO)
         if lro is None or not lro.on:

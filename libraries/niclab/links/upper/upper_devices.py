@@ -65,7 +65,6 @@ def bond(run: Run, role: Role, settings: BondSettings, *, first_is_primary: bool
     with _whole(run, stack):
         _register_module(run, stack, server.host.bonds.modules()[0])
         for port, was in stack.below.items():
-            _register_lost_offload(run, stack, port, was)
             _register_port(run, stack, port, was)
         _register(run, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.undo.upper(BOND))
         server.host.bonds.create(BOND, settings, members)
@@ -116,6 +115,7 @@ def vlans_without_addresses(run: Run, port: Port, vlan_ids: Sequence[int]) -> St
     stack = Stack(server, f"VLANs of {iface}", run.bench.address(port), _before(run, [port]))
     with _whole(run, stack):
         _register_module(run, stack, server.host.bonds.modules()[1])
+        _register_lost_offload(run, stack, port, stack.below[port])
         for vlan_id in vlan_ids:
             name = f"niclab.{vlan_id}"
             _register(run, stack, port.name, f"VLAN {name} is made", server.host.undo.upper(name))
@@ -249,13 +249,14 @@ def _register_module(run: Run, stack: Stack, module: str) -> None:
 
 
 def _register_lost_offload(run: Run, stack: Stack, port: Port, was: Interface) -> None:
-    """What the system switches off at a member is on again when the port has left the bond."""
-    command = stack.server.host.bonds.lost_as_member(was.name)
+    """What the system switches off below a bond or VLAN is on again when the port is free."""
+    command = stack.server.host.bonds.lost_below(was.name)
     if command is not None:
-        _register(run, stack, port.name, f"{was.name} loses LRO in {stack.name}", command)
+        _register(run, stack, port.name, f"{was.name} loses LRO below {stack.name}", command)
 
 
 def _register_port(run: Run, stack: Stack, port: Port, was: Interface) -> None:
-    """The port belongs to nothing again, has its state and its addresses. Each step may have been done already."""
+    """The port is free again, with its state, addresses and offloads. Each step may have been done already."""
+    _register_lost_offload(run, stack, port, was)
     command = stack.server.host.undo.port(was.name, bool(was.admin_up), was.ipv4)
     _register(run, stack, port.name, f"{was.name} joins {stack.name}", command)
