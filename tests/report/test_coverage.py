@@ -136,8 +136,9 @@ def test_not_applicable_gives_the_reason(requirements: Requirements, plan: Plan)
 
 
 @pytest.mark.parametrize("kind", ["SheetSilent", "SheetUnknown"])
-def test_a_sheet_without_an_answer_is_not_tested(requirements: Requirements, plan: Plan, kind: str) -> None:
-    silent = record(Verdict.NOT_APPLICABLE, f"{kind}: sheet a says nothing about rings")
+@pytest.mark.parametrize("where", ["", "Skipped in parent suite setup:\n"])
+def test_a_sheet_without_an_answer_is_not_tested(requirements: Requirements, plan: Plan, where: str, kind: str) -> None:
+    silent = record(Verdict.NOT_APPLICABLE, f"{where}{kind}: sheet a says nothing about rings")
     found = first(requirements, plan, silent)
     assert (found.status, found.reason) == (Status.NOT_TESTED, "sheet a says nothing about rings")
     found = first(requirements, plan, record(Verdict.PASS), silent)

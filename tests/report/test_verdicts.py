@@ -7,7 +7,7 @@ import time
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.verdicts import Verdict, classify, plain_text
+from niclab.report.verdicts import Verdict, classify, first_line, plain_text
 
 FAILURES = [
     ("CardFailure: x4, wants x8", Verdict.CARD_FAILURE),
@@ -102,6 +102,24 @@ def test_test_without_an_answer_is_never_good(status: str) -> None:
 def test_unknown_status_is_an_error(status: str) -> None:
     with pytest.raises(BenchFault, match="wanted: PASS, FAIL, SKIP"):
         classify(status, "")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("CardFailure: a\nb", "CardFailure: a"),
+        ("Parent suite setup failed:\nBenchFault: a\nb", "BenchFault: a"),
+        (
+            "Parent suite setup failed:\nSeveral failures occurred:\n\n1) BenchFault: a\n\n2) Undecided: b",
+            "BenchFault: a",
+        ),
+        ("Skipped in suite setup:\nSheetSilent: a", "SheetSilent: a"),
+        ("Setup failed:\n", "Setup failed:"),
+        ("", ""),
+    ],
+)
+def test_the_first_line_says_what_failed(message: str, said: str) -> None:
+    assert first_line(message) == said
 
 
 def test_markup_is_taken_out_of_html_messages_only() -> None:

@@ -13,6 +13,8 @@ from queue import Empty, SimpleQueue
 from statistics import median
 from typing import Protocol
 
+from niclab.report.verdicts import first_line
+
 _BAR = 24
 _EVENTS_WAITING = 10_000
 _LAST_WORDS_S = 2.0
@@ -105,13 +107,12 @@ class LiveBoard:
         failed = status == "FAIL"
         self._failed += failed
         self._running = ""
-        said = next((line.strip() for line in message.splitlines() if line.strip()), "")
         stays = ""
         if failed or not self._terminal:
             when = f"{datetime.now():%H:%M:%S}"
             stays = f"{when} {self._counter()} {status}  {_short(name)}  {seconds:.1f} s{self._time_left()}\n"
         if failed:
-            stays += f"    {said or 'no message'}\n"
+            stays += f"    {first_line(message) or 'no message'}\n"
         if stays:
             self._out.write(self._cleared() + stays)
         self.tick()

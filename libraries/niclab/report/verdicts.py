@@ -159,6 +159,17 @@ def lines_to_waive(message: str) -> list[str] | None:
     return lines or None
 
 
+def first_line(message: str) -> str:
+    """Return the first line of the first failure or reason in a message, its class name included; empty if it has none.
+
+    The headings of Robot Framework are left out: ``Parent suite setup failed:`` says nothing by itself.
+
+    Args:
+        message: Robot Framework's message, plain or marked ``*HTML*``.
+    """
+    return next((part.text.partition("\n")[0].strip() for part in _parts(plain_text(message))), "")
+
+
 def _parts(text: str) -> Iterator[_Part]:
     """The failures and skip reasons that Robot Framework joined into one message."""
     start, failed = 0, False

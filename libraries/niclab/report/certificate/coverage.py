@@ -10,7 +10,7 @@ from enum import Enum
 from niclab.core.profile import Profile
 from niclab.core.verdict import Deviation, SheetSilent, SheetUnknown
 from niclab.report.allure.allure_results import TestRecord
-from niclab.report.verdicts import Verdict
+from niclab.report.verdicts import Verdict, first_line
 from niclab.scope.plan import Plan
 from niclab.scope.requirements import About, RequirementPart, Requirements
 
@@ -225,7 +225,7 @@ def _cover(scope: Scope, requirement: str, tests: Sequence[TestRecord]) -> Cover
 
 def _cover_part(scope: Scope, name: str, part: RequirementPart, deciding: Sequence[TestRecord]) -> PartCoverage:
     not_asked = [test for test in deciding if test.verdict is Verdict.NOT_APPLICABLE]
-    gaps = [(_gap(test), _first_line(test.message)) for test in not_asked]
+    gaps = [(_gap(test), _reason(test.message)) for test in not_asked]
     gaps += [(Gap.UNKNOWN, text) for text in scope.unknown.get(name, ()) if deciding]
     asked = len(deciding) - len(not_asked)
     status, reason = _judge(part, deciding, asked, gaps) if deciding else _without_tests(scope.plan, part)
@@ -246,7 +246,7 @@ def _judge(
     ):
         for test in deciding:
             if test.verdict in verdicts:
-                return status, f"{test.name.rpartition('.')[2]}: {_first_line(test.message)}"
+                return status, f"{test.name.rpartition('.')[2]}: {_reason(test.message)}"
     lacks = [text for gap, text in gaps if gap in (Gap.SILENT, Gap.UNKNOWN)]
     if asked and not lacks and (part.alternatives or not gaps):
         return Status.VERIFIED, ""
@@ -310,7 +310,7 @@ def _allowed(plan: Plan, part: str, gap: Gap) -> bool:
 
 
 def _gap(test: TestRecord) -> Gap:
-    named = re.match(r"[A-Z][A-Za-z]*(?=:)", test.message)
+    named = re.match(r"[A-Z][A-Za-z]*(?=:)", first_line(test.message))
     return next((gap for gap in Gap if named and gap.value == named[0]), Gap.NOT_APPLICABLE)
 
 
@@ -320,6 +320,5 @@ def _joined(texts: Sequence[str]) -> str:
     return "; ".join(each[:_MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _first_line(message: str) -> str:
-    text = next((line.strip() for line in message.splitlines() if line.strip()), "no message")
-    return re.sub(r"^[A-Z][A-Za-z]*: ", "", text).rstrip(".")
+def _reason(message: str) -> str:
+    return re.sub(r"^[A-Z][A-Za-z]*: ", "", first_line(message) or "no message").rstrip(".")
