@@ -75,7 +75,8 @@ test: setup-test
 
 test-full: setup-test lint dryrun
 	@ci/debian-packages $(DEBIAN_SLOW_TEST)
-	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
+	ci/audit
+	NICLAB_LABGRID_PYTHON="$$(ci/locks/python ci/locks/labgrid.lock)" $(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
 	$(PYTHON) -m pytest -m bench --ignore=tests/controls
 	$(PYTHON) tests/robustness/matrix.py
 	ci/certify default all
@@ -90,9 +91,10 @@ setup-virtual: $(STAMP)
 setup-test: setup setup-virtual $(DEV_STAMP)
 	@ci/debian-packages $(DEBIAN_TEST)
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock ci/locks/pip.lock pyproject.toml
 	@ci/debian-packages $(DEBIAN)
 	python3 -m venv $(VENV)
+	$(PIP) --require-hashes --requirement ci/locks/pip.lock
 	$(PIP) --require-hashes --requirement requirements.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
