@@ -4,7 +4,10 @@
 
 Every run has one strike, drawn with its moment from the seed. Afterwards the strike is mended and ``niclab restore`` is
 asked whether the bench is as before. Required of each run: no false pass, nothing charged to the card, an end in time,
-whole evidence, and a message that names the culprit. Starts a bench of its own and removes it.
+whole evidence, and a message that names the culprit. A strike that left no trace in its run is shown as not felt: such a
+run proves little. Starts a bench of its own and removes it.
+
+The clock of this machine is never changed, as everything else on it would suffer: only those of the servers jump.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +37,8 @@ import process
 import slots
 
 SUITES = ("05__bench", "identity", "link", "20__over_switch")
-HEAD = ("run", "strike", "at s", "took s", "verdicts", "restored", "judged")
+HEAD = ("run", "strike", "at", "took s", "verdicts", "restored", "felt", "judged")
+SUMMARY = ("strike", "runs", "felt", "taken well")
 RECOVERY_S = 420.0
 """Time in s that a strike may cost: a whole recovery of each server, one after the other."""
 ENDS_WITHIN_S = 120.0
@@ -45,12 +50,21 @@ _DROP = "pkill -KILL -f 'sshd: root' ; true"
 _KILL_SSHD = "systemctl stop ssh.socket ssh.service sshd.service 2> /dev/null; pkill -KILL sshd; true"
 
 
+class Processes(Enum):
+    """The processes of a run that get a signal; a pipeline that ends signals all of them."""
+
+    BOTH = "both"
+    NICLAB = "niclab"
+    ROBOT = "Robot"
+
+
 @dataclass(frozen=True)
 class Strike:
     """The damage of a strike, and its mend. ``vbench``: arguments; ``shell``: a command on the server ``role``.
 
     ``culprit``: a pattern that one message must hold, if anything is red. ``must_show``: such a run cannot be clean.
-    ``moment``: part of the time of a sound run, 0 to 1.
+    ``moment``: part of the time of a sound run, 0 to 1. ``first``: strikes before the run begins. ``to``: the processes
+    that get the signals.
     """
 
     name: str
@@ -66,6 +80,8 @@ class Strike:
     second_run: bool = False
     must_show: bool = False
     moment: float = 0.0
+    first: bool = False
+    to: Processes = Processes.BOTH
 
     def __str__(self) -> str:
         return f"{self.name} {self.role}".strip()
@@ -95,7 +111,7 @@ def strikes() -> list[Strike]:
     return [
         *found,
         Strike("consoles dead", "console", part="consoles"),
-        Strike("BMC wrong password", "BMC", secret="VBENCH_BMC_PASSWORD"),
+        Strike("BMC wrong password", "BMC", secret="VBENCH_BMC_PASSWORD", must_show=True, first=True),
         Strike("switch agent dead", "sw|switch|port", vbench=fault("switch:", "agent_dead")),
         Strike("switch agent slow", "sw|switch|port", vbench=fault("switch:", "agent_slow_s=5")),
         Strike("switch reboots", "sw|switch|port", vbench=fault("switch:", "reboot_s=20")),
@@ -104,6 +120,8 @@ def strikes() -> list[Strike]:
         Strike("SIGTERM", "", signals=(signal.SIGTERM,), must_show=True),
         Strike("SIGTERM twice", "", signals=(signal.SIGTERM, signal.SIGTERM), must_show=True),
         Strike("SIGKILL", "", signals=(signal.SIGKILL,), must_show=True),
+        Strike("SIGKILL niclab alone", "", signals=(signal.SIGKILL,), must_show=True, to=Processes.NICLAB),
+        Strike("SIGKILL Robot alone", "", signals=(signal.SIGKILL,), must_show=True, to=Processes.ROBOT),
         Strike("second run", "in use", second_run=True),
     ]
 
@@ -116,7 +134,7 @@ def plan(seed: int, runs: int) -> list[Strike]:
         drawn += chance.sample(every, len(every))
     drawn = drawn[:runs]
     chance.shuffle(drawn)
-    return [replace(each, moment=chance.uniform(0.05, 0.9)) for each in drawn]
+    return [each if each.first else replace(each, moment=chance.uniform(0.05, 0.9)) for each in drawn]
 
 
 @dataclass
@@ -130,7 +148,14 @@ class Met:
     """Reason why the bench is not as before; empty when it is."""
     second: str = ""
     """Output of a second run."""
-    problems: list[str] = field(default_factory=list)
+    usual: frozenset[str] = frozenset()
+    """Warnings of a sound run."""
+
+    @property
+    def felt(self) -> bool:
+        """Whether the run shows its strike: no certificate, something red or unclean, a refusal, or a new warning."""
+        warned = set(self.outcome.warnings) - self.usual
+        return not self.outcome.is_clean or bool(warned) or bool(self.second)
 
 
 def judge(met: Met) -> list[str]:
@@ -163,7 +188,19 @@ def row(number: int, met: Met) -> tuple[str, ...]:
     """The line of one run."""
     at, took = f"{met.strike.moment:.2f}", f"{met.outcome.seconds:.0f}"
     judged = "; ".join(judge(met)) or "well"
-    return (str(number), str(met.strike), at, took, nightly.counts(met.outcome), met.restored or "equal", judged)
+    restored, felt = met.restored or "equal", "yes" if met.felt else "no"
+    return (str(number), str(met.strike), at, took, nightly.counts(met.outcome), restored, felt, judged)
+
+
+def summary(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Count the runs of each strike, those that felt it and those that took it well; ``rows`` are of :func:`row`."""
+    strike, felt, judged = (HEAD.index(name) for name in ("strike", "felt", "judged"))
+    found = []
+    for name in sorted({each[strike] for each in rows}):
+        mine = [each for each in rows if each[strike] == name]
+        counts = (len(mine), sum(each[felt] == "yes" for each in mine), sum(each[judged] == "well" for each in mine))
+        found.append((name, *map(str, counts)))
+    return found
 
 
 class Field:
@@ -173,8 +210,11 @@ class Field:
         self._bench = bench
         self._layout = slots.bench(bench.name)
 
-    def strike(self, strike: Strike, run: subprocess.Popen[bytes]) -> tuple[Callable[[], object], str]:
-        """Break what is to be broken; return how it is mended, and what a second run said."""
+    def strike(self, strike: Strike, run: subprocess.Popen[bytes] | None) -> tuple[Callable[[], object], str]:
+        """Break what is to be broken; return how it is mended, and what a second run said.
+
+        ``run``: None before it begins.
+        """
         bench, mend = self._bench, list[Callable[[], object]]()
         second = ""
         if strike.vbench:
@@ -189,9 +229,8 @@ class Field:
             mend.append(self._wrong_secret(strike.secret))
         if strike.fills_results:
             mend.append(self._fill_results())
-        for number in strike.signals:
-            # niclab and robot alike, as Jenkins and systemd do
-            for each in (run.pid, *children(run.pid)):
+        for number in strike.signals if run else ():
+            for each in pids(run.pid, strike.to):
                 send(each, number)
         if strike.second_run:
             other = bench.certify()
@@ -228,23 +267,32 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in file.read_text().split()] if file.exists() else []
 
 
+def pids(niclab: int, which: Processes) -> list[int]:
+    """The processes of a run that a signal is for."""
+    robots = [] if which is Processes.NICLAB else children(niclab)
+    return robots if which is Processes.ROBOT else [niclab, *robots]
+
+
 def send(pid: int, number: int) -> None:
     """Send a signal to a process that may have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
-def one(bench: Nightly, scene: Field, strike: Strike, sound_s: float) -> Met:
+def one(bench: Nightly, scene: Field, strike: Strike, sound: Outcome) -> Met:
     """One run with its strike, mended and restored."""
     before, start = bench.folders(), time.monotonic()
-    run = bench.certify()
-    limit_s = sound_s + RECOVERY_S
+    limit_s = sound.seconds + RECOVERY_S
     mend: Callable[[], object] = lambda: None  # noqa: E731 - until something is broken
     second = ""
+    if strike.first:
+        mend, second = scene.strike(strike, None)
+    run = bench.certify()
     try:
-        run.wait(strike.moment * sound_s)
+        run.wait(strike.moment * sound.seconds)
     except subprocess.TimeoutExpired:
-        mend, second = scene.strike(strike, run)
+        if not strike.first:
+            mend, second = scene.strike(strike, run)
     struck = time.monotonic() - start
     if strike.signals:
         limit_s = struck + ENDS_WITHIN_S
@@ -258,7 +306,8 @@ def one(bench: Nightly, scene: Field, strike: Strike, sound_s: float) -> Met:
     mend()
     bench.vbench("up", check=False)
     bench.vbench("fault", "clear")
-    return Met(strike, outcome, limit_s, nightly.restored_equal(*bench.restore()), second)
+    restored = nightly.restored_equal(*bench.restore())
+    return Met(strike, outcome, limit_s, restored, second, frozenset(sound.warnings))
 
 
 @contextlib.contextmanager
@@ -304,9 +353,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise SystemExit(f"the bench is not sound: {sound.reasons}")
         scene = Field(bench)
         for number, strike in enumerate(planned, 1):
-            rows.append(row(number, one(bench, scene, strike, sound.seconds)))
+            rows.append(row(number, one(bench, scene, strike, sound)))
             print(*rows[-1], sep="  ", flush=True)
     print(nightly.table([HEAD, *rows]))
+    print(nightly.table([SUMMARY, *summary(rows)]))
     well = sum(each[-1] == "well" for each in rows)
     print(f"{well} of {len(rows)} strikes taken well (seed {options.seed})")
     return 0 if well == len(rows) else 1

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,7 +32,7 @@ RED = ("card-failure", "bench-fault", "undecided")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of a run: exit status, seconds, verdict and message of each test and own check, reasons."""
+    """The results of a run: exit status, seconds, verdict and message of each test and own check, reasons, warnings."""
 
     status: int
     seconds: float
@@ -40,6 +41,7 @@ class Outcome:
     messages: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     partial: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def red(self) -> list[str]:
@@ -71,7 +73,16 @@ def outcome_of(status: int, seconds: float, run_dir: Path | None) -> Outcome:
         {each["name"]: each["message"] for each in content["tests"]},
         tuple(content["reasons"]),
         bool(json.loads((run_dir / "run.json").read_text()).get("partial")),
+        tuple(_warnings(run_dir / "output.xml")),
     )
+
+
+def _warnings(output: Path) -> Iterator[str]:
+    """The warnings and errors of Robot Framework's output; those before the damage of a damaged one."""
+    with suppress(FileNotFoundError, ET.ParseError):
+        for _, element in ET.iterparse(output):
+            if element.tag == "msg" and element.get("level") in ("WARN", "ERROR"):
+                yield element.text or ""
 
 
 class Nightly:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import signal
+import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -20,12 +22,13 @@ import kills  # noqa: E402
 import matrix  # noqa: E402
 import nightly  # noqa: E402
 import soak  # noqa: E402
-from campaign import Met, Strike, judge, plan, strikes  # noqa: E402
+from campaign import Met, Processes, Strike, judge, plan, strikes  # noqa: E402
 from card_defects import DEFECTS  # noqa: E402
 from declared import UNSEEN, Declared, declared  # noqa: E402
 from nightly import Outcome  # noqa: E402
 
 import faults  # noqa: E402
+from wait import until  # noqa: E402
 
 OWN = dict.fromkeys(nightly.OWN_CHECKS, "pass")
 SOUND = Outcome(1, 60, None, {"Q.A": "pass", "Q.B": "not-applicable"} | OWN, {}, ("The run is partial: x.",), True)
@@ -62,8 +65,10 @@ def test_a_run_is_read_from_its_files(tmp_path: Path) -> None:
     tests = [{"name": "Q.A", "verdict": "undecided", "message": "Undecided: x"}]
     (tmp_path / "certificate.json").write_text(json.dumps({"tests": tests, "reasons": ["r"]}))
     (tmp_path / "run.json").write_text(json.dumps({"partial": "x"}))
+    (tmp_path / "output.xml").write_text('<robot><msg level="WARN">w</msg><msg level="INFO">i</msg><torn')
     found = nightly.outcome_of(1, 2.0, tmp_path)
     assert (found.red, found.messages, found.reasons, found.partial) == (["Q.A"], {"Q.A": "Undecided: x"}, ("r",), True)
+    assert found.warnings == ("w",)
     nothing = nightly.outcome_of(-9, 2.0, tmp_path / "none")
     assert not nothing.is_clean and soak.why(nothing) == "no certificate (status -9)"
     assert nightly.counts(nothing) == "no certificate"
@@ -84,7 +89,7 @@ def test_a_plan_is_that_of_its_seed_and_leaves_no_strike_out() -> None:
     assert first == plan(1, 100) and first != plan(2, 100) and len(first) == 100
     counted = Counter(str(each) for each in first)
     assert set(counted) == {str(each) for each in strikes()} and max(counted.values()) - min(counted.values()) <= 1
-    assert all(0 < each.moment < 1 for each in first)
+    assert all(each.first or 0 < each.moment < 1 for each in first)
 
 
 def test_every_strike_breaks_something_that_there_is() -> None:
@@ -112,7 +117,7 @@ KILLED = Strike("server killed", "dut", role="dut", part="qemu-dut", must_show=T
 
 def test_a_strike_that_is_taken_well() -> None:
     assert judge(Met(BMC, SOUND, 100)) == [] and judge(Met(BMC, RED, 100)) == []
-    assert campaign.row(1, Met(BMC, RED, 100))[-2:] == ("equal", "well")
+    assert campaign.row(1, Met(BMC, RED, 100))[-3:] == ("equal", "yes", "well")
     gone = Outcome(-9, 10, None)
     assert judge(Met(Strike("SIGKILL", "", signals=(signal.SIGKILL,), must_show=True), gone, 100)) == []
     assert judge(Met(Strike("second run", "in use", second_run=True), SOUND, 100, second="dut: in use by x")) == []
@@ -136,6 +141,33 @@ def test_a_strike_that_is_taken_well() -> None:
 )
 def test_a_strike_that_is_not(met: Met, words: str) -> None:
     assert any(words in problem for problem in judge(met)), judge(met)
+
+
+def test_a_strike_that_left_no_trace_was_not_felt() -> None:
+    usual = frozenset({"the switch agrees late"})
+    warned = replace(SOUND, warnings=("the switch agrees late",))
+    assert not Met(BMC, warned, 100, usual=usual).felt and not Met(BMC, SOUND, 100).felt
+    assert Met(BMC, replace(SOUND, warnings=("dut: BMC does not answer",)), 100, usual=usual).felt
+    assert Met(BMC, RED, 100).felt and Met(BMC, Outcome(-9, 1, None), 100).felt
+
+
+def test_the_strikes_are_counted() -> None:
+    rows = [campaign.row(number, met) for number, met in enumerate([Met(BMC, SOUND, 100), Met(BMC, RED, 1)], 1)]
+    assert campaign.summary(rows) == [("BMC dead dut", "2", "1", "1")]
+
+
+def test_a_signal_reaches_whom_it_is_for() -> None:
+    with subprocess.Popen([sys.executable, "-c", "import subprocess, sys; subprocess.run(['cat'])"], stdin=PIPE) as run:
+        until(lambda: campaign.children(run.pid) != [], within_s=30, every_s=0.05)
+        robot = campaign.children(run.pid)
+        assert campaign.pids(run.pid, Processes.ROBOT) == robot and len(robot) == 1
+        assert campaign.pids(run.pid, Processes.NICLAB) == [run.pid]
+        assert campaign.pids(run.pid, Processes.BOTH) == [run.pid, *robot]
+
+
+def test_a_password_is_wrong_before_the_run_reads_it() -> None:
+    found = [each for each in plan(3, 200) if each.secret]
+    assert found and all(each.first and each.must_show and each.moment == 0 for each in found)
 
 
 def test_the_moments_of_kills_are_spread_over_the_run() -> None:
