@@ -4,8 +4,8 @@
 
 Every run has one strike, drawn with its moment from the seed. Afterwards the strike is mended and ``niclab restore`` is
 asked whether the bench is as before. Required of each run: no false pass, nothing charged to the card, an end in time,
-whole evidence, and a message that names the culprit. A strike that left no trace in its run is shown as not felt: such a
-run proves little. Starts a bench of its own and removes it.
+whole evidence, and a message that names the culprit. A strike that left no trace in its run is shown as not felt: such
+a run proves little. Starts a bench of its own and removes it.
 
 The clock of this machine is never changed, as everything else on it would suffer: only those of the servers jump.
 """
