@@ -187,6 +187,21 @@ class Journal:
         self._append({"event": "forgotten", "id": found[0].id, "reason": reason, "by": by})
         return found[0]
 
+    def accept(self, what: str, reason: str, by: str) -> None:
+        """Keep who has accepted something that no entry is about, and why.
+
+        Args:
+            what: The accepted, in words.
+            reason: Why, in words.
+            by: Who says so.
+
+        Raises:
+            BenchFault: There is no reason.
+        """
+        if not reason.strip():
+            raise BenchFault(f"{self.path}: {what}: the reason is empty; expected: why it is accepted")
+        self._append({"event": "accepted", "what": what, "reason": reason, "by": by})
+
     def undo(self, entry: Entry, run: Callable[[Action], None]) -> None:
         """Run the action of ``entry`` and write down that it is undone.
 

@@ -126,7 +126,7 @@ def apply_line(state: JournalState, event: dict[str, Any]) -> None:
             state.tokens |= {str(event["token"])} if "token" in event else set()
         case "released":
             state.holder_pid = None
-        case "torn":
+        case "torn" | "accepted":
             pass
         case other:
             raise ValueError(f"unknown event {other!r}")
