@@ -29,7 +29,6 @@ from niclab.report.evidence.runfolder import read_run
 from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.watching.hygiene import BenchHygiene
-from niclab.run.watching.kept_state import restore_file
 from niclab.scope.requirements import load_requirements
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
@@ -502,7 +501,7 @@ class TestCommand:
         bench.nic("dut.p0").admin_up = True
         with Journal.for_bench("virtual", "killed").hold() as journal:
             journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
-        restore_file(journal).write_text('{"states": 3}')
+        journal.state_file.write_text('{"states": 3}')
         assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
         assert not bench.nic("dut.p0").admin_up
         assert "not compared with the state before the run: " in capsys.readouterr().out

@@ -18,7 +18,6 @@ from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.run.watching.hygiene import BenchHygiene
-from niclab.run.watching.kept_state import restore_file
 from niclab.state.attribution import Ran
 from niclab.switch.switch_records import Admin
 
@@ -189,7 +188,7 @@ def test_a_server_that_is_gone_is_a_fault(taken: Run, monkeypatch: pytest.Monkey
 
 def test_the_state_is_kept_for_who_restores(taken: Run) -> None:
     begun(taken)
-    file = restore_file(taken.journal)
+    file = taken.journal.state_file
     assert file.parent == taken.journal.path.parent and json.loads(file.read_text())["run"] == "run-1"
     hygiene = taken.part(BenchHygiene)
     assert hygiene.finish() == [] and not file.exists()
@@ -223,7 +222,7 @@ class TestAfterAnEarlierRun:
             assert faults == [] and found == f"{said}{earlier}, or changed since; not undone"
         bench.dut.sysctls["net/core/rmem_max"] = was
         assert self.findings(bench, "run-4") == ([], [])
-        assert not restore_file(Journal.for_bench("virtual")).exists()
+        assert not Journal.for_bench("virtual").state_file.exists()
 
     def test_what_a_run_reported_is_not_normal_for_the_next(self, bench: FakeBench) -> None:
         bench.write(commands=False, cables=True)
@@ -241,14 +240,14 @@ class TestAfterAnEarlierRun:
     def test_another_card_or_system_is_not_compared_and_that_is_said(self, bench: FakeBench) -> None:
         bench.write(commands=False, cables=True)
         self.killed(bench)
-        file = restore_file(Journal.for_bench("virtual"))
+        file = Journal.for_bench("virtual").state_file
         file.write_text(file.read_text().replace('"intel-82574l"', '"other-card"'))
         (fault,), found = self.findings(bench, "run-2")
         assert found == [] and "not compared with the state before run run-1: taken with card other-card, dut" in fault
 
     def test_a_kept_state_that_cannot_be_read_is_a_fault_once(self, bench: FakeBench) -> None:
-        restore_file(Journal.for_bench("virtual")).parent.mkdir(parents=True)
-        restore_file(Journal.for_bench("virtual")).write_text('{"states": 3}')
+        Journal.for_bench("virtual").state_file.parent.mkdir(parents=True)
+        Journal.for_bench("virtual").state_file.write_text('{"states": 3}')
         (fault,), found = self.findings(bench, "run-1")
         assert found == [] and "not compared with the state before the last run: " in fault
         assert self.findings(bench, "run-2") == ([], [])

@@ -19,7 +19,7 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
-from niclab.run.acquiring.lease import Holder, Lease
+from niclab.run.acquiring.lease import Holder, Lease, Stolen
 from niclab.run.acquiring.recover import recover
 from niclab.transports.bmc.bmc import PowerState
 from niclab.transports.ssh.ssh import Result
@@ -87,9 +87,9 @@ class TestInARealShell:
 
     def test_a_stolen_lease_is_left_to_its_new_holder(self, tmp_path: Path) -> None:
         first, second = lease_of(ALICE, tmp_path), lease_of(BOB, tmp_path)
-        assert second.steal() == ""
+        assert second.steal() is None
         first.take()
-        assert second.steal() == str(ALICE)
+        assert second.steal() == Stolen("dut", str(ALICE), ALICE.token)
         second.take()
         first.give_back()
         assert Holder.read((tmp_path / "of it" / "lease").read_text()) == BOB
@@ -174,8 +174,10 @@ class TestOfARun:
         file = used_by_alice(bench, "dut")
         assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
         assert "dut: in use by alice@controller-1" in capsys.readouterr().err and file.exists()
-        assert cli.main(["restore", str(bench.file), "--steal"]) == 0
-        assert capsys.readouterr().out.splitlines()[0] == f"dut: the lease of {ALICE} is broken"
+        assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+        first, *_, last = capsys.readouterr().out.splitlines()
+        assert first == f"dut: the lease of {ALICE} is broken"
+        assert last.startswith(f"dut: no copy of the journal of {ALICE} is on it; its changes are in the journal there")
         assert not any(each.exists() for each in files(bench).values())
 
     @pytest.mark.parametrize("restart", ["reboot", "power_cycle"])

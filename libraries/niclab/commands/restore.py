@@ -14,7 +14,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.report import who
 from niclab.run.run import Run
-from niclab.run.watching.kept_state import KeptState, compare_with_kept, kept_for_restore, restore_file
+from niclab.run.watching.kept_state import KeptState, compare_with_kept, kept_for_restore
 
 ANY_CARD = "intel-82574l"
 """Nothing of a sheet is needed to undo."""
@@ -32,7 +32,8 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
         wait_s: Seconds that a run of this user on the bench has to end: one that was asked to end needs time.
 
     Returns:
-        ``BENCH_FAULT`` where the bench is not as before the last run, or could not be compared with it; else 0.
+        ``BENCH_FAULT`` where the bench is not as before the last run, could not be compared with it, or where another
+        controller has to undo something; else 0.
 
     Raises:
         BenchFault: The bench is in use, or something could not be undone.
@@ -40,7 +41,12 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
     bench = load_bench(bench_file)
     if wait_s > 0:
         until(lambda: _ended(bench.name), within=wait_s, what=f"bench {bench.name}: the end of its run", every=1)
-    comparison = _Comparison(Journal.for_bench(bench.name))
+    with tempfile.TemporaryDirectory() as scratch:
+        leasing = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
+        with leasing.journal.hold():  # what others left is in the journal of this controller then
+            leasing.undoing.lease_or_give_back(print if steal else None)
+    elsewhere = leasing.bench_servers.left_elsewhere
+    comparison = _Comparison(leasing.journal)
     if comparison.kept is not None:
         bench = bench.with_systems(comparison.kept.fitting.systems)  # as the killed run had them booted
     with tempfile.TemporaryDirectory() as scratch:
@@ -48,13 +54,14 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
         with taken.journal.hold():
             leaving = comparison.kept.older if comparison.kept else frozenset[str]()
             look = partial(comparison.look, taken)
-            undone = taken.undoing.restore(steal=print if steal else None, look=look, leaving=leaving)
+            undone = taken.undoing.restore(look=look, leaving=leaving)
+    elsewhere += taken.bench_servers.left_elsewhere
     for entry in undone:
         print(f"undone: {entry}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
-    for line in comparison.lines:
+    for line in (*elsewhere, *comparison.lines):
         print(line)
-    return ExitStatus.CERTIFIED if comparison.is_equal else ExitStatus.BENCH_FAULT
+    return ExitStatus.CERTIFIED if comparison.is_equal and not elsewhere else ExitStatus.BENCH_FAULT
 
 
 class _Comparison:
@@ -90,7 +97,7 @@ class _Comparison:
         if differences:
             self.lines = ["differs from the state before the run:", *(f"  {line}" for line in differences), _WAYS_OUT]
         else:
-            restore_file(run.journal).unlink(missing_ok=True)
+            run.journal.state_file.unlink(missing_ok=True)
             self.lines = ["equal to the state before the run"]
 
     def _not_compared(self, error: BenchFault) -> None:
@@ -124,7 +131,7 @@ def forget(bench_file: Path, id: str, reason: str) -> ExitStatus:
         if id != STATE:
             print(f"forgotten: {journal.forget(id, reason, who())}")
             return ExitStatus.CERTIFIED
-        file = restore_file(journal)
+        file = journal.state_file
         if not file.exists():
             raise BenchFault(f"{file}: is not there; expected: the state before a run, which --forget {STATE} gives up")
         journal.accept("the bench as it is", reason, who())

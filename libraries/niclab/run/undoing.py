@@ -13,7 +13,6 @@ from niclab.core.verdict import BenchFault
 from niclab.run.acquiring.bring_up import bring_up_for_undo, stops_servers
 from niclab.run.acquiring.leases import (
     forget_leases,
-    give_leases_back,
     give_leases_back_quietly,
     steal_leases,
     take_leases,
@@ -154,14 +153,12 @@ class UndoExecutor:
     def restore(
         self,
         *,
-        steal: Callable[[str], object] | None = None,
         look: Callable[[], object] | None = None,
         leaving: Container[str] = (),
     ) -> list[Entry]:
         """Undo everything that a killed run left pending, and give the servers back. No server is connected before.
 
         Args:
-            steal: Break the leases of others first; is called with a line for each.
             look: Is called when all is undone but the entries ``leaving``, which may stop the servers.
             leaving: Ids of the entries that are undone last.
 
@@ -172,19 +169,34 @@ class UndoExecutor:
             BenchFault: The servers are in use, or something could not be undone; all the rest has been.
         """
         try:
-            self.lease_what_runs(steal)
+            self.lease_what_runs()
             undone = self.undo_pending(look, leaving)
-            give_leases_back(self._both)
+            self.servers.give_leases_back()
             return undone
         finally:
             give_leases_back_quietly(self._both)
             self.servers.close()
 
-    def lease_what_runs(self, steal: Callable[[str], object] | None = None) -> None:
+    def lease_or_give_back(self, steal: Callable[[object], object] | None) -> None:
+        """Take the leases as :meth:`lease_what_runs` does; they stay taken for who holds this journal next.
+
+        Args:
+            steal: Break the leases of others first; is called with each.
+
+        Raises:
+            BenchFault: The servers are in use; none is leased then.
+        """
+        try:
+            self.lease_what_runs(steal)
+        except BaseException:
+            give_leases_back_quietly(self._both)
+            raise
+
+    def lease_what_runs(self, steal: Callable[[object], object] | None = None) -> None:
         """Take the leases of a bench that is up, before a command of the bench restarts servers that others use.
 
         Args:
-            steal: Break the leases of others first; is called with a line for each.
+            steal: Break the leases of others first; is called with each.
 
         Raises:
             BenchFault: The servers are in use.
@@ -193,10 +205,12 @@ class UndoExecutor:
             return
         self.servers.make()
         try:
+            stolen = steal_leases(self._both) if steal is not None else []
             if steal is not None:
-                for line in steal_leases(self._both):
-                    steal(line)
+                for each in stolen:
+                    steal(each)
             take_leases(self._both)
+            self.servers.copy_journal(self._both, stolen)
         finally:
             for server in self._both:
                 server.ssh.close()

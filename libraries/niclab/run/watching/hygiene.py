@@ -27,7 +27,6 @@ from niclab.run.watching.kept_state import (
     KeptState,
     keep_for_restore,
     kept_for_restore,
-    restore_file,
     take_all,
 )
 from niclab.state.attribution import Ran, read_commands, who_left
@@ -77,6 +76,7 @@ class BenchHygiene:
         What cannot be taken is a fault of the bench on the certificate.
         """
         self._older = frozenset(entry.id for entry in self._run.journal.pending())
+        self._faults += self._run.bench_servers.left_elsewhere
         kept = self._kept()
         try:
             if kept is not None and kept.run == self._run.journal.run and is_continued(self._run.run_dir):
@@ -189,7 +189,7 @@ class BenchHygiene:
                 self._write(AFTER, after)
                 found = self._new(after)
                 if not found and not self._findings:
-                    restore_file(self._run.journal).unlink(missing_ok=True)
+                    self._run.journal.state_file.unlink(missing_ok=True)
         except BenchFault as error:
             self._faults.append(f"the state after the run cannot be compared: {error}")
         self._findings += found

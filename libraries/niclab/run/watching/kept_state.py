@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from niclab.bench.records import OperatingSystem, Role
@@ -102,15 +101,6 @@ def take_all(run: Run, depth: Depth, fitting: Fitting | None = None) -> list[Sna
     return states
 
 
-def restore_file(journal: Journal) -> Path:
-    """Return where the state before the last run of a bench is kept.
-
-    Args:
-        journal: The journal of the bench.
-    """
-    return journal.path.with_suffix(".state.json")
-
-
 def keep_for_restore(run: Run, before: Sequence[Snapshot], older: frozenset[str]) -> None:
     """Keep the state before a run for whoever comes after it, if it does not end in order.
 
@@ -124,7 +114,8 @@ def keep_for_restore(run: Run, before: Sequence[Snapshot], older: frozenset[str]
     """
     content = {"format": FORMAT, "run": run.journal.run, "older": sorted(older)}
     equipment = {"fitting": Fitting.of(run).plain()}
-    write_json(restore_file(run.journal), {**content, **equipment, "states": as_json(list(before))})
+    write_json(run.journal.state_file, {**content, **equipment, "states": as_json(list(before))})
+    run.bench_servers.keep_state(run.journal.state_file.read_bytes())
 
 
 def kept_for_restore(journal: Journal) -> KeptState | None:
@@ -139,7 +130,7 @@ def kept_for_restore(journal: Journal) -> KeptState | None:
     Raises:
         BenchFault: The file cannot be read.
     """
-    file = restore_file(journal)
+    file = journal.state_file
     if not file.exists():
         return None
     content = read_json_object(file)
