@@ -553,7 +553,8 @@ class FakeSsh:
             return self._undone(command, steps)
         if self.host.alive and self.errands is not None:
             self._carried.append(self.errands.take())
-        if (f"{FOLDER}/lease" in command or server_copy.FOLDER in command) and self.host.alive:
+        is_show = command.startswith("for file in /proc/sys/kernel/random/boot_id ")
+        if not is_show and (f"{FOLDER}/lease" in command or server_copy.FOLDER in command) and self.host.alive:
             return self._in_sh(command, check)
         if command.startswith(BEGIN) and self.host.alive:
             return Result(command, 0, None, state_text(self.host), "", 0.01)
@@ -609,7 +610,9 @@ class FakeSsh:
     def _shell(self, command: str) -> str:
         if command.startswith("for file in /proc/sys/kernel/random/boot_id "):
             shown = [self.host.by_iface(iface) for iface in re.findall(r"class/net/(\w+)/flags", command)]
-            return f"{self.host.boot_id()} " + " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+            lease = Path(self.root) / "lease" if FOLDER in command else Path("/dev/null")
+            ports = " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+            return f"{self.host.boot_id()} {ports}" + (lease.read_text() if lease.exists() else "")
         if " && " in command:
             return "".join(self._shell(part) for part in command.split(" && "))
         match shlex.split(command):

@@ -329,7 +329,24 @@ class Server:
         self.ssh.start(f"sleep 0.5; {self.host.system.panic_command()}")
         self.ssh.close()
 
+    def require_lease(self) -> None:
+        """Require that nobody else has taken the server, before something that must not happen to others.
+
+        A server that does not answer says nothing about its lease.
+
+        Raises:
+            BenchFault: Somebody has. The server is out of service for this run then.
+        """
+        if self.lease is None or self.crashed_by_lab:
+            return
+        with suppress(BenchFault):
+            self.lease.check()
+        if self.lease.lost:
+            self.out_of_service = self.lease.lost
+            raise BenchFault(self.lease.lost)
+
     def _let_look(self) -> None:
+        self.require_lease()
         for look in () if self.crashed_by_lab else self.before_boot:
             look(self)
 

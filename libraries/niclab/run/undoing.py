@@ -60,6 +60,7 @@ class UndoExecutor:
         Raises:
             BenchFault: It fails.
         """
+        self._refuse_if_lost()
         match action.kind:
             case ActionKind.SHELL:
                 self._server(action.where).run(action.command, timeout_s=action.deadline_s)
@@ -94,6 +95,7 @@ class UndoExecutor:
         """
         if not entries:
             return
+        self._refuse_if_lost()
         newest_first = entries[::-1]
         server = self._server(newest_first[0].action.where)
         steps = [f"({each.action.command}\n) && echo '{_UNDONE} {number}'" for number, each in enumerate(newest_first)]
@@ -123,8 +125,13 @@ class UndoExecutor:
 
         Raises:
             BenchFault: A server stays away, something could not be undone, or the last look found a fault; all the rest
-                has been undone.
+                has been undone. Or somebody else has the bench: nothing is undone then.
         """
+        for server in self._both:
+            with contextlib.suppress(BenchFault):
+                server.require_lease()
+        if any(entry.id not in leaving for entry in self.journal.pending()):
+            self._refuse_if_lost()
         problems = []
         # a server may be behind a port that is shut
         done = list(self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH], leaving=leaving).done)
@@ -245,6 +252,12 @@ class UndoExecutor:
             return [*first.done, *done, *self.undo_everything()]
         finally:
             self.servers.close()
+
+    def _refuse_if_lost(self) -> None:
+        """Whoever has taken a server undoes what this run has changed, by the copy of its journal there."""
+        lost = [server.lease.lost for server in self._both if server.lease is not None and server.lease.lost]
+        if lost:
+            raise BenchFault(f"{lost[0]}; nothing is undone from here: its changes stay in {self.journal.path}")
 
     @property
     def _both(self) -> Collection[Server]:

@@ -105,6 +105,8 @@ class Lease:
         self._folder, self._file = shlex.quote(folder), shlex.quote(f"{folder}/lease")
         self._path = f"{folder}/lease"
         self.held = False
+        self.lost = ""
+        """Who has the server instead, in words, once the lease was found to be somebody else's."""
 
     def take(self) -> None:
         """Take the lease; one that is this holder's already is kept, one that a run before it left is replaced.
@@ -117,11 +119,37 @@ class Lease:
             self._remove(token)
             found = self._claim()
         if found is not None and self._token(found) != self._holder.token:
+            if self.held:
+                self._lose(found)
             raise BenchFault(
                 f"{self._server}: in use by {self._name(found)}; expected: used by nobody ({self._path} on the server; "
                 f"if that run has ended: niclab restore --steal)"
             )
         self.held = True
+
+    def check(self) -> None:
+        """Require that a lease that was taken is still this holder's; one that is gone is taken again.
+
+        Raises:
+            BenchFault: Somebody else has taken it, or the server does not answer.
+        """
+        if self.held and not (found := self._run(self.showing())):
+            self.take()
+        elif self.held and self._token(found) != self._holder.token:
+            self._lose(found)
+        if self.lost:
+            raise BenchFault(self.lost)
+
+    def showing(self) -> str:
+        """Return a command that shows the lease by the shell alone, for who asks the server something else as well."""
+        return f'{{ IFS= read -r lease < {self._file} && printf "%s\\n" "$lease"; }} 2>/dev/null || :'
+
+    def _lose(self, found: str) -> None:
+        self.held = False
+        self.lost = (
+            f"{self._server}: the lease is lost to {self._name(found)}; expected: this run's until its end "
+            f"({self._path} on the server)"
+        )
 
     def steal(self) -> Stolen | None:
         """Remove the lease, whoever has it.
