@@ -28,7 +28,7 @@ from niclab.report.evidence import runfolder
 from niclab.report.evidence.runfolder import read_run
 from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
-from niclab.run.watching.hygiene import BenchHygiene, restore_file
+from niclab.run.watching.hygiene import BenchHygiene
 from niclab.scope.requirements import load_requirements
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
@@ -461,14 +461,39 @@ class TestCommand:
         runs._CURRENT.clear()
         killed._stack.close()
         bench.dut.nics[0].mtu = mtu
-        assert cli.main(["restore", str(bench.file)]) == 0
+        status = ExitStatus.CERTIFIED if mtu == 1500 else ExitStatus.BENCH_FAULT
+        assert cli.main(["restore", str(bench.file)]) == status
         said = capsys.readouterr().out
         if mtu == 1500:
             assert said.endswith("\nequal to the state before the run\n")
         else:
             assert "differs from the state before the run:\n  dut: enp1s0 mtu: 9000; expected 1500 (state" in said
-        assert cli.main(["restore", str(bench.file)]) == 0
+        assert cli.main(["restore", str(bench.file)]) == status
         assert ("state before the run" in capsys.readouterr().out) is (mtu != 1500)
+
+    def test_a_bench_that_differs_is_accepted_for_a_reason(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed = bench.take("killed")
+        killed.part(BenchHygiene).begin()
+        runs._CURRENT.clear()
+        killed._stack.close()
+        bench.dut.sysctls["net/core/rmem_max"] = "1"
+        assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
+        accept = ["restore", str(bench.file), "--forget", "state"]
+        assert cli.main(accept) == ExitStatus.BENCH_FAULT and "the reason is empty" in capsys.readouterr().err
+        assert cli.main([*accept, "--reason", "the administrator has set it"]) == 0
+        assert "the administrator has set it" in killed.journal.path.read_text()
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert cli.main([*accept, "--reason", "again"]) == ExitStatus.BENCH_FAULT
+
+    def test_a_state_that_cannot_be_compared_is_status_3(self, bench: FakeBench) -> None:
+        killed = bench.take("killed")
+        killed.part(BenchHygiene).begin()
+        runs._CURRENT.clear()
+        killed._stack.close()
+        bench.set_state(up=False)
+        assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
 
     def test_a_state_that_cannot_be_read_keeps_nothing_from_being_undone(
         self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
@@ -476,8 +501,8 @@ class TestCommand:
         bench.nic("dut.p0").admin_up = True
         with Journal.for_bench("virtual", "killed").hold() as journal:
             journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
-        restore_file(journal).write_text('{"states": 3}')
-        assert cli.main(["restore", str(bench.file)]) == 0
+        journal.state_file.write_text('{"states": 3}')
+        assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
         assert not bench.nic("dut.p0").admin_up
         assert "not compared with the state before the run: " in capsys.readouterr().out
 

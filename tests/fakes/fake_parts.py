@@ -42,6 +42,7 @@ from niclab.hosts.host_records import (
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
 from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.settings.settings_records import Attempt
+from niclab.run.acquiring import server_copy
 from niclab.run.acquiring.lease import FOLDER
 from niclab.state.state_program import BEGIN
 from niclab.traffic.runs.looks import surrounded
@@ -50,7 +51,7 @@ from niclab.transports.bmc.bmc import Bmc, PowerAction, PowerState, SelEntry, Se
 from niclab.transports.console.console_line import NoBreak
 from niclab.transports.console.console_shell import NotSeen
 from niclab.transports.console.kernel_death import KernelDeath
-from niclab.transports.ssh.ssh import Result, SshEndpoint
+from niclab.transports.ssh.ssh import Errands, Result, SshEndpoint
 
 KERNEL = "6.1.0-28-amd64"
 MODULE = LoadedModule("e1000e", ModuleState.LIVE, None, "SRC1")
@@ -516,6 +517,8 @@ class FakeSsh:
         self.on_result: Callable[[Result], None] | None = None
         self.replies: dict[str, Reply] = {}
         """By the beginning of a command; a function gets the command."""
+        self.errands: Errands | None = None
+        self._carried: list[str] = []
         self.commands: list[str] = []
         self.jobs: list[FakeJob] = []
         self.marks: list[str | None] = []
@@ -548,8 +551,11 @@ class FakeSsh:
             return self._surrounded(command, *parts.groups())
         if steps := UNDONE.findall(command):
             return self._undone(command, steps)
-        if f"{FOLDER}/lease" in command and self.host.alive:
-            return self._in_sh(command.replace(FOLDER, self.root), check)
+        if self.host.alive and self.errands is not None:
+            self._carried.append(self.errands.take())
+        is_show = command.startswith("for file in /proc/sys/kernel/random/boot_id ")
+        if not is_show and (f"{FOLDER}/lease" in command or server_copy.FOLDER in command) and self.host.alive:
+            return self._in_sh(command, check)
         if command.startswith(BEGIN) and self.host.alive:
             return Result(command, 0, None, state_text(self.host), "", 0.01)
         self.commands.append(command)
@@ -593,15 +599,20 @@ class FakeSsh:
         return Result(command, 0, None, said, "", 0.01)
 
     def _in_sh(self, command: str, check: bool) -> Result:
-        """Run a command in a real shell."""
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+        """Run a command in a real shell, and the errands before it."""
+        script = "\n".join([*filter(None, self._carried), command])
+        self._carried.clear()
+        script = script.replace(server_copy.FOLDER, f"{self.root}/copy").replace(FOLDER, self.root)
+        done = subprocess.run(["sh"], input=script, capture_output=True, text=True)
         assert not (check and done.returncode), done
         return Result(command, done.returncode, None, done.stdout, done.stderr, 0.01)
 
     def _shell(self, command: str) -> str:
         if command.startswith("for file in /proc/sys/kernel/random/boot_id "):
             shown = [self.host.by_iface(iface) for iface in re.findall(r"class/net/(\w+)/flags", command)]
-            return f"{self.host.boot_id()} " + " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+            lease = Path(self.root) / "lease" if FOLDER in command else Path("/dev/null")
+            ports = " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+            return f"{self.host.boot_id()} {ports}" + (lease.read_text() if lease.exists() else "")
         if " && " in command:
             return "".join(self._shell(part) for part in command.split(" && "))
         match shlex.split(command):

@@ -17,7 +17,7 @@ from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
-from niclab.run.watching.hygiene import BenchHygiene, restore_file
+from niclab.run.watching.hygiene import BenchHygiene
 from niclab.state.attribution import Ran
 from niclab.switch.switch_records import Admin
 
@@ -180,7 +180,7 @@ def test_a_server_that_is_gone_is_a_fault(taken: Run, monkeypatch: pytest.Monkey
     def gone(*_: object, **__: object) -> None:
         raise BenchFault("dut: no answer")
 
-    monkeypatch.setattr("niclab.run.watching.hygiene.take", gone)
+    monkeypatch.setattr("niclab.run.watching.kept_state.take", gone)
     assert hygiene.finish() == []
     content = json.loads((taken.evidence_folder / "hygiene.json").read_text())
     assert content["faults"] == ["the state after the run cannot be compared: dut: no answer"]
@@ -188,7 +188,73 @@ def test_a_server_that_is_gone_is_a_fault(taken: Run, monkeypatch: pytest.Monkey
 
 def test_the_state_is_kept_for_who_restores(taken: Run) -> None:
     begun(taken)
-    file = restore_file(taken.journal)
+    file = taken.journal.state_file
     assert file.parent == taken.journal.path.parent and json.loads(file.read_text())["run"] == "run-1"
     hygiene = taken.part(BenchHygiene)
     assert hygiene.finish() == [] and not file.exists()
+
+
+class TestAfterAnEarlierRun:
+    """The state before a run that was killed, or that left something behind, is what later runs are compared with."""
+
+    @staticmethod
+    def killed(bench: FakeBench, run: str = "run-1") -> None:
+        begun(bench.take(run))
+        runs._CURRENT.pop()._stack.close()  # the kernel closes the journal, and nothing else happens
+
+    @staticmethod
+    def findings(bench: FakeBench, run: str) -> tuple[list[str], list[str]]:
+        """A whole run of nothing: its faults and findings."""
+        taken = bench.take(run)
+        begun(taken).finish()
+        runs.release()
+        content = json.loads((taken.evidence_folder / "hygiene.json").read_text())
+        return content["faults"], [each["text"] for each in content["findings"]]
+
+    def test_a_change_that_no_journal_has_is_found_by_every_later_run(self, bench: FakeBench) -> None:
+        bench.write(commands=False, cables=True)
+        self.killed(bench)
+        was = bench.dut.sysctls["net/core/rmem_max"]
+        bench.dut.sysctls["net/core/rmem_max"] = "1"
+        said = f"dut: sysctl net.core.rmem_max: 1; expected {was} (state before); left by one of the tests of run run-"
+        for earlier, later in ((1, "run-2"), (2, "run-3")):
+            faults, (found,) = self.findings(bench, later)
+            assert faults == [] and found == f"{said}{earlier}, or changed since; not undone"
+        bench.dut.sysctls["net/core/rmem_max"] = was
+        assert self.findings(bench, "run-4") == ([], [])
+        assert not Journal.for_bench("virtual").state_file.exists()
+
+    def test_what_a_run_reported_is_not_normal_for_the_next(self, bench: FakeBench) -> None:
+        bench.write(commands=False, cables=True)
+        hygiene = begun(bench.take("run-1"))
+        bench.peer.sysctls["net/core/rmem_max"] = "7"
+        assert len(hygiene.finish()) == 1
+        runs.release()
+        (found,) = self.findings(bench, "run-2")[1]
+        assert found.startswith("peer: sysctl net.core.rmem_max: 7; expected ")
+
+    def test_a_run_on_a_bench_that_is_as_before_finds_nothing(self, bench: FakeBench) -> None:
+        self.killed(bench)
+        assert self.findings(bench, "run-2") == ([], [])
+
+    def test_another_card_or_system_is_not_compared_and_that_is_said(self, bench: FakeBench) -> None:
+        bench.write(commands=False, cables=True)
+        self.killed(bench)
+        file = Journal.for_bench("virtual").state_file
+        file.write_text(file.read_text().replace('"intel-82574l"', '"other-card"'))
+        (fault,), found = self.findings(bench, "run-2")
+        assert found == [] and "not compared with the state before run run-1: taken with card other-card, dut" in fault
+
+    def test_a_kept_state_that_cannot_be_read_is_a_fault_once(self, bench: FakeBench) -> None:
+        Journal.for_bench("virtual").state_file.parent.mkdir(parents=True)
+        Journal.for_bench("virtual").state_file.write_text('{"states": 3}')
+        (fault,), found = self.findings(bench, "run-1")
+        assert found == [] and "not compared with the state before the last run: " in fault
+        assert self.findings(bench, "run-2") == ([], [])
+
+    def test_a_run_of_the_same_folder_name_is_another_run_unless_it_is_continued(self, bench: FakeBench) -> None:
+        bench.write(commands=False, cables=True)
+        self.killed(bench)
+        bench.dut.sysctls["net/core/rmem_max"] = "1"
+        (found,) = self.findings(bench, "run-1")[1]
+        assert "left by one of the tests of run run-1, or changed since" in found

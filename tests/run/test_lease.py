@@ -19,7 +19,8 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
-from niclab.run.acquiring.lease import Holder, Lease
+from niclab.run.acquiring import ready
+from niclab.run.acquiring.lease import Holder, Lease, Stolen
 from niclab.run.acquiring.recover import recover
 from niclab.transports.bmc.bmc import PowerState
 from niclab.transports.ssh.ssh import Result
@@ -87,9 +88,9 @@ class TestInARealShell:
 
     def test_a_stolen_lease_is_left_to_its_new_holder(self, tmp_path: Path) -> None:
         first, second = lease_of(ALICE, tmp_path), lease_of(BOB, tmp_path)
-        assert second.steal() == ""
+        assert second.steal() is None
         first.take()
-        assert second.steal() == str(ALICE)
+        assert second.steal() == Stolen("dut", str(ALICE), ALICE.token)
         second.take()
         first.give_back()
         assert Holder.read((tmp_path / "of it" / "lease").read_text()) == BOB
@@ -174,8 +175,10 @@ class TestOfARun:
         file = used_by_alice(bench, "dut")
         assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
         assert "dut: in use by alice@controller-1" in capsys.readouterr().err and file.exists()
-        assert cli.main(["restore", str(bench.file), "--steal"]) == 0
-        assert capsys.readouterr().out.splitlines()[0] == f"dut: the lease of {ALICE} is broken"
+        assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+        first, *_, last = capsys.readouterr().out.splitlines()
+        assert first == f"dut: the lease of {ALICE} is broken"
+        assert last.startswith(f"dut: no copy of the journal of {ALICE} is on it; its changes are in the journal there")
         assert not any(each.exists() for each in files(bench).values())
 
     @pytest.mark.parametrize("restart", ["reboot", "power_cycle"])
@@ -188,6 +191,53 @@ class TestOfARun:
         recover(taken.server("peer"))
         runs.release()
         assert not any(file.exists() for file in files(bench).values())
+
+    @pytest.mark.parametrize("server", ["dut", "peer"])
+    def test_a_stolen_one_is_seen_before_a_test_and_ends_the_run(self, bench: FakeBench, server: str) -> None:
+        taken = bench.take()
+        ready.make_ready(taken, print)
+        nic = bench.nic("dut.p0")
+        undo = Action(ActionKind.SHELL, "dut", f"ip link set dev {nic.iface} mtu 1500")
+        taken.journal.register("dut.p0", "MTU of 9000", undo)
+        nic.mtu = 9000
+        file = used_by_alice(bench, server)
+        with pytest.raises(BenchFault, match=rf"^{server}: the lease is lost to alice@controller-1 .* until its end"):
+            ready.make_ready(taken, print)
+        assert "lost to alice" in taken.server(server).out_of_service  # the rest of the run is skipped
+        with pytest.raises(BenchFault, match="nothing is undone from here: its changes stay in"):
+            runs.release()
+        assert nic.mtu == 9000 and file.exists()
+        assert [each for each in files(bench).values() if each.exists()] == [file]
+
+    def test_one_that_is_looked_at_before_a_test_costs_no_command(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        ready.make_ready(taken, print)
+        before = {role: len(ssh.commands) for role, ssh in bench.ssh.items()}
+        ready.make_ready(taken, print)
+        assert all(len(bench.ssh[role].commands) - before[role] == 1 for role in Role)
+
+    @pytest.mark.parametrize("act", ["reboot", "power_cycle", "reset", "crash"])
+    def test_a_stolen_server_is_not_restarted(self, bench: FakeBench, act: str) -> None:
+        taken = bench.take()
+        used_by_alice(bench, "dut")
+        with pytest.raises(BenchFault, match="the lease is lost to alice"):
+            getattr(taken.server("dut"), act)()
+        assert bench.dut.boots == 1 and bench.dut.alive and bench.bmcs[Role.DUT]["ipmi"].orders == []
+
+    def test_nothing_is_undone_on_a_stolen_bench_that_nobody_has_looked_at(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        taken.journal.register("dut.p0", "x", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        bench.nic("dut.p0").admin_up = True
+        used_by_alice(bench, "peer")
+        with pytest.raises(BenchFault, match="peer: the lease is lost to alice"):
+            runs.release()
+        assert bench.nic("dut.p0").admin_up
+
+    def test_one_that_is_gone_is_taken_again(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        files(bench)["dut"].unlink()
+        taken.server("dut").require_lease()
+        assert files(bench)["dut"].exists()
 
     def test_who_takes_it_during_a_restart_keeps_it(self, bench: FakeBench) -> None:
         taken = bench.take()

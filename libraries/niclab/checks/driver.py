@@ -162,6 +162,7 @@ def reload(run: Run, role: Role) -> None:
     undo = Action(ActionKind.SHELL, target.name, target.host.undo.load_driver(module), RELOAD_DEADLINE_S)
     entry = run.journal.register(target.name, f"driver {module} is unloaded", undo)
     mark = target.host.system.dmesg_mark()
+    target.require_lease()
     try:
         target.host.drivers.reload(module)
     except (ConnectionLost, CommandTimeout):

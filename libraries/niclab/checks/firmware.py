@@ -13,6 +13,8 @@ from niclab.checks.driver import RELOAD_DEADLINE_S, judge_versions
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.host import Host
+from niclab.hosts.host_records import DriverInfo
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 
 _TOOLS = {
@@ -222,7 +224,7 @@ class FirmwareChange:
             self._require_own_image_taken(port, own, undo)
             before = host.drivers.driver_info(iface).firmware
             entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
-            attempt = host.firmware.flash(iface, file)
+            attempt = self._flash(port, iface, file)
             say(f"{port.place}: {file}: {attempt.refused}")
             if attempt.refused is None:
                 problems.append(f"{port.place} took firmware image {file}, wanted it refused")
@@ -247,7 +249,7 @@ class FirmwareChange:
             raise self._missing(port, file)
         before = server.host.drivers.driver_info(iface).firmware
         entry = journal.register(f"{port.name} image", f"firmware image {file} of what runs is written", undo)
-        attempt = server.host.firmware.flash(iface, file)
+        attempt = self._flash(port, iface, file)
         if attempt.refused is not None or not self._is_alone(own.version, attempt.now.firmware):  # undone at the end
             found = attempt.refused or f"shows firmware {attempt.now.firmware} afterwards, before {before}"
             raise Undecided(
@@ -256,6 +258,11 @@ class FirmwareChange:
             )
         journal.done(entry)
         self._takes_own_image.add(port)
+
+    def _flash(self, port: Port, iface: str, file: str) -> Attempt[DriverInfo]:
+        server = self._run.server_of(port)
+        server.require_lease()
+        return server.host.firmware.flash(iface, file)
 
     def _is_alone(self, version: str, shown: str | None) -> bool:
         """Does a port show this version as what runs, and no other one as flashed?"""
@@ -305,7 +312,7 @@ class FirmwareChange:
             if subject not in [entry.subject for entry in journal.pending()]:
                 journal.register(subject, f"firmware {self._before} is replaced", undo)
             started = time.monotonic()
-            attempt = host.firmware.flash(iface, image.file)
+            attempt = self._flash(port, iface, image.file)
             took_s = time.monotonic() - started
             if attempt.refused is not None:
                 raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")

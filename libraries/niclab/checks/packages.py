@@ -227,6 +227,7 @@ class DriverPackage:
 
     def _keep_for_undo(self) -> None:
         """The undo of the first change brings package and driver back, whatever is changed after it."""
+        self.server.require_lease()
         if self._subject in [entry.subject for entry in self.run.journal.pending()]:
             return
         package, target = self.entry, self.server

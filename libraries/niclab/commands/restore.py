@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
+from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import BenchInUse, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.report import who
 from niclab.run.run import Run
-from niclab.run.watching.hygiene import compare_with_kept, kept_for_restore, restore_file
-from niclab.state.snapshot import Snapshot
+from niclab.run.watching.kept_state import KeptState, compare_with_kept, kept_for_restore
 
 ANY_CARD = "intel-82574l"
 """Nothing of a sheet is needed to undo."""
+STATE = "state"
+"""The word for the state before the last run, where else the id of a change is given."""
+_WAYS_OUT = f"put it right and run niclab restore again, or accept it: niclab restore --forget {STATE} --reason TEXT"
 
 
-def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> int:
+def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStatus:
     """Undo what is pending in the journal of a bench, and print it.
 
     Args:
         bench_file: The bench file.
         steal: Break the leases of others on its servers first.
         wait_s: Seconds that a run of this user on the bench has to end: one that was asked to end needs time.
+
+    Returns:
+        ``BENCH_FAULT`` where the bench is not as before the last run, could not be compared with it, or where another
+        controller has to undo something; else 0.
 
     Raises:
         BenchFault: The bench is in use, or something could not be undone.
@@ -35,26 +42,67 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> int:
     if wait_s > 0:
         until(lambda: _ended(bench.name), within=wait_s, what=f"bench {bench.name}: the end of its run", every=1)
     with tempfile.TemporaryDirectory() as scratch:
+        leasing = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
+        with leasing.journal.hold():  # what others left is in the journal of this controller then
+            leasing.undoing.lease_or_give_back(print if steal else None)
+    elsewhere = leasing.bench_servers.left_elsewhere
+    comparison = _Comparison(leasing.journal)
+    if comparison.kept is not None:
+        bench = bench.with_systems(comparison.kept.fitting.systems)  # as the killed run had them booted
+    with tempfile.TemporaryDirectory() as scratch:
         taken = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
         with taken.journal.hold():
-            lines, kept = list[str](), None
-            try:
-                kept = kept_for_restore(taken.journal)
-            except BenchFault as error:
-                lines.append(f"not compared with the state before the run: {error}")
-            leaving = kept.older if kept else frozenset[str]()
-
-            def look() -> None:
-                if kept is not None:
-                    lines.extend(_compared(taken, kept.states))
-
-            undone = taken.undoing.restore(steal=print if steal else None, look=look, leaving=leaving)
+            leaving = comparison.kept.older if comparison.kept else frozenset[str]()
+            look = partial(comparison.look, taken)
+            undone = taken.undoing.restore(look=look, leaving=leaving)
+    elsewhere += taken.bench_servers.left_elsewhere
     for entry in undone:
         print(f"undone: {entry}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
-    for line in lines:
+    for line in (*elsewhere, *comparison.lines):
         print(line)
-    return 0
+    return ExitStatus.CERTIFIED if comparison.is_equal and not elsewhere else ExitStatus.BENCH_FAULT
+
+
+class _Comparison:
+    """Compares a bench with the state before its last run, once all is undone.
+
+    Args:
+        journal: The journal of the bench.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.lines: list[str] = []
+        self.kept: KeptState | None = None
+        self.is_equal = True
+        try:
+            self.kept = kept_for_restore(journal)
+        except BenchFault as error:
+            self._not_compared(error)
+
+    def look(self, run: Run) -> None:
+        """Compare; forget the state when the bench is equal to it.
+
+        Args:
+            run: The run that restores.
+        """
+        if self.kept is None:
+            return
+        try:
+            differences = compare_with_kept(run, self.kept)
+        except BenchFault as error:
+            self._not_compared(error)
+            return
+        self.is_equal = not differences
+        if differences:
+            self.lines = ["differs from the state before the run:", *(f"  {line}" for line in differences), _WAYS_OUT]
+        else:
+            run.journal.state_file.unlink(missing_ok=True)
+            self.lines = ["equal to the state before the run"]
+
+    def _not_compared(self, error: BenchFault) -> None:
+        self.is_equal = False
+        self.lines = [f"not compared with the state before the run: {error}", _WAYS_OUT]
 
 
 def _ended(bench: str) -> bool:
@@ -65,30 +113,28 @@ def _ended(bench: str) -> bool:
         return False
 
 
-def _compared(run: Run, before: Sequence[Snapshot]) -> list[str]:
-    """Compare the bench with the state before the interrupted run, and forget that state when they are equal."""
-    try:
-        differences = compare_with_kept(run, before)
-    except BenchFault as error:
-        return [f"not compared with the state before the run: {error}"]
-    if differences:
-        return ["differs from the state before the run:", *(f"  {line}" for line in differences)]
-    restore_file(run.journal).unlink(missing_ok=True)
-    return ["equal to the state before the run"]
+def forget(bench_file: Path, id: str, reason: str) -> ExitStatus:
+    """Give up a change that cannot be undone, or the state before the last run. Nothing else is undone.
 
-
-def forget(bench_file: Path, id: str, reason: str) -> int:
-    """Give a change up that cannot be undone; the journal keeps who did so, and why. Nothing else is undone.
+    The journal keeps who did so, and why.
 
     Args:
         bench_file: The bench file.
-        id: Id of the change, or its beginning, as the messages have it.
-        reason: Why it need not be undone.
+        id: Id of the change, or its beginning, as the messages have it; :data:`STATE` for the state.
+        reason: Why it need not be undone, or why the bench may be as it is.
 
     Raises:
-        BenchFault: The bench is in use, there is no such change, or no reason.
+        BenchFault: The bench is in use, there is no such change or state, or no reason.
     """
     bench = load_bench(bench_file)
     with Journal.for_bench(bench.name).hold() as journal:
-        print(f"forgotten: {journal.forget(id, reason, who())}")
-    return 0
+        if id != STATE:
+            print(f"forgotten: {journal.forget(id, reason, who())}")
+            return ExitStatus.CERTIFIED
+        file = journal.state_file
+        if not file.exists():
+            raise BenchFault(f"{file}: is not there; expected: the state before a run, which --forget {STATE} gives up")
+        journal.accept("the bench as it is", reason, who())
+        file.unlink()
+        print(f"forgotten: {file}")
+    return ExitStatus.CERTIFIED

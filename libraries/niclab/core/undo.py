@@ -29,36 +29,26 @@ import threading
 import uuid
 from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from niclab.core.undo_state import SLOW_DEADLINE_S, Action, ActionKind, Entry, JournalState, apply_line
+from niclab.core.undo_state import (
+    SLOW_DEADLINE_S,
+    Action,
+    ActionKind,
+    Entry,
+    JournalState,
+    UndoReport,
+    apply_line,
+)
 from niclab.core.verdict import BenchFault
 
 __all__ = ["SLOW_DEADLINE_S", "Action", "ActionKind", "Entry", "Journal", "UndoReport"]
 
 _START_AFRESH_ABOVE_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class UndoReport:
-    """The result of :meth:`Journal.undo_all`: entries put back, and those still pending because their action failed."""
-
-    done: tuple[Entry, ...]
-    failed: tuple[Entry, ...]
-
-    def raise_if_failed(self) -> None:
-        """Raise if failed.
-
-        Raises:
-            BenchFault: Listing every entry that could not be undone, with its error.
-        """
-        if self.failed:
-            lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
-            count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
-            raise BenchFault(f"{count} could not be undone and stay in the journal:\n" + "\n".join(lines))
+_TOKENS_KEPT = 100
 
 
 class BenchInUse(BenchFault):
@@ -81,7 +71,9 @@ class Journal:
         """Rest of a last line cut short by a kill, when one was found on :meth:`hold`."""
         self.token = uuid.uuid4().hex
         """Marks on the servers what is of this holder of the journal; on the disk before anything can be marked."""
-        self._old_tokens: set[str] = set()
+        self.on_line: Callable[[str], object] = lambda _: None
+        """Is called with each line about an entry, once it is on the disk."""
+        self._old_tokens: Collection[str] = ()
         self._fd: int | None = None
         self._mask = mask
         self._writing = threading.Lock()
@@ -150,10 +142,30 @@ class Journal:
         if not subject.strip() or not what.strip():
             raise BenchFault(f"{self.path}: an undo entry without subject or change; wanted: both, for the report")
         entry = Entry(uuid.uuid4().hex, subject, what, action, self.run, os.getpid(), _now())
-        fields = {**asdict(entry), "action": {**asdict(action), "kind": action.kind.value}}
-        del fields["errors"]
-        self._append({"event": "registered", **fields})
+        self._append(entry.registered())
         return entry
+
+    def adopt(self, entry: Entry) -> None:
+        """Take over a change from another journal: it is pending here from now on.
+
+        Args:
+            entry: The entry, with its id there.
+        """
+        self._append(entry.registered())
+
+    def knows(self, id: str) -> bool:
+        """Return whether an entry is or was in this journal.
+
+        Args:
+            id: Its id.
+        """
+        state = self._state()
+        return id in state.pending or id in state.settled
+
+    @property
+    def state_file(self) -> Path:
+        """The file that keeps the state of the bench before its last run."""
+        return self.path.with_suffix(".state.json")
 
     def done(self, entry: Entry) -> None:
         """Write down that the change of ``entry`` has been put back by the caller.
@@ -186,6 +198,21 @@ class Journal:
             raise BenchFault(f"{self.path}: {len(found)} pending entries have the id {id!r}; expected one of: {known}")
         self._append({"event": "forgotten", "id": found[0].id, "reason": reason, "by": by})
         return found[0]
+
+    def accept(self, what: str, reason: str, by: str) -> None:
+        """Keep who has accepted something that no entry is about, and why.
+
+        Args:
+            what: The accepted, in words.
+            reason: Why, in words.
+            by: Who says so.
+
+        Raises:
+            BenchFault: There is no reason.
+        """
+        if not reason.strip():
+            raise BenchFault(f"{self.path}: {what}: the reason is empty; expected: why it is accepted")
+        self._append({"event": "accepted", "what": what, "reason": reason, "by": by})
 
     def undo(self, entry: Entry, run: Callable[[Action], None]) -> None:
         """Run the action of ``entry`` and write down that it is undone.
@@ -304,6 +331,8 @@ class Journal:
             if not state.pending and os.fstat(fd).st_size > _START_AFRESH_ABOVE_BYTES:
                 _keep(self.path.with_suffix(".old.jsonl"), self.path.read_bytes())
                 os.ftruncate(fd, 0)
+                # a lease that a killed run left is still of this journal
+                self._append({"event": "tokens", "tokens": list(state.tokens)[-_TOKENS_KEPT:]})
         except OSError as error:
             raise BenchFault(f"{self.path}: the undo journal cannot be written: {error.strerror}") from error
 
@@ -324,6 +353,8 @@ class Journal:
                 with suppress(OSError):
                     os.ftruncate(fd, size)
                 raise BenchFault(f"{self.path}: the undo journal cannot be written: {error.strerror}") from error
+        if "id" in event:
+            self.on_line(line.decode().rstrip())
 
     def _whole_bytes(self, fd: int) -> int:
         """The size of the file up to its last whole line; what a signal left of a line behind it is cut off."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -82,9 +82,37 @@ class Entry:
         """The beginning of the id, by which a person names the entry."""
         return self.id[:8]
 
+    def registered(self) -> dict[str, Any]:
+        """Return its first line in a journal."""
+        fields = {**asdict(self), "action": {**asdict(self.action), "kind": self.action.kind.value}}
+        del fields["errors"]
+        return {"event": "registered", **fields}
+
     def __str__(self) -> str:
         origin = f"{self.at}, run {self.run}, pid {self.pid}, id {self.short_id}"
         return f"{self.subject}: {self.what} ({origin}); undo: {self.action}"
+
+
+@dataclass(frozen=True)
+class UndoReport:
+    """The result of :meth:`niclab.core.undo.Journal.undo_all`: entries put back, and those that stay pending.
+
+    The action of the latter has failed.
+    """
+
+    done: tuple[Entry, ...]
+    failed: tuple[Entry, ...]
+
+    def raise_if_failed(self) -> None:
+        """Raise if failed.
+
+        Raises:
+            BenchFault: Listing every entry that could not be undone, with its error.
+        """
+        if self.failed:
+            lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
+            count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
+            raise BenchFault(f"{count} could not be undone and stay in the journal:\n" + "\n".join(lines))
 
 
 @dataclass
@@ -96,8 +124,8 @@ class JournalState:
     torn: bytes
     settled: set[str] = field(default_factory=set)
     """Ids of entries that are undone or forgotten: a signal may leave a second record of one."""
-    tokens: set[str] = field(default_factory=set)
-    """One for each time that the journal was held: marks on the servers that carry one are of a run of this journal."""
+    tokens: dict[str, None] = field(default_factory=dict)
+    """One for each time that the journal was held, in order: marks on the servers that carry one are of its runs."""
 
 
 def apply_line(state: JournalState, event: dict[str, Any]) -> None:
@@ -123,10 +151,12 @@ def apply_line(state: JournalState, event: dict[str, Any]) -> None:
                 state.pending[entry.id] = replace(entry, errors=(*entry.errors, str(event["error"])))
         case "held":
             state.holder_pid = int(event["pid"])
-            state.tokens |= {str(event["token"])} if "token" in event else set()
+            state.tokens |= {str(event["token"]): None} if "token" in event else {}
         case "released":
             state.holder_pid = None
-        case "torn":
+        case "tokens":
+            state.tokens |= dict.fromkeys(map(str, event["tokens"]))
+        case "torn" | "accepted":
             pass
         case other:
             raise ValueError(f"unknown event {other!r}")

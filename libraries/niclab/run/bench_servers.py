@@ -10,7 +10,9 @@ from niclab.bench.records import Bench, Role
 from niclab.core.undo import Journal
 from niclab.files.secrets import Secrets
 from niclab.report.evidence.evidence import CommandLog
-from niclab.run.acquiring.leases import prepare_leases, take_leases
+from niclab.run.acquiring.adopting import adopt
+from niclab.run.acquiring.lease import Stolen
+from niclab.run.acquiring.leases import give_leases_back, prepare_leases, take_leases
 from niclab.run.server import Server
 
 
@@ -27,6 +29,8 @@ class BenchServers:
     def __init__(self, bench: Bench, secrets: Secrets, journal: Journal, evidence_folder: Path) -> None:
         self._bench, self._secrets, self._journal, self._evidence_folder = bench, secrets, journal, evidence_folder
         self.by_role: dict[Role, Server] = {}
+        self.left_elsewhere: list[str] = []
+        """Changes of another controller that cannot be undone from here: a line for each."""
         self.looks_before_leaving: list[Callable[[Iterable[Role], bool], object]] = []
         """Look at servers before the lab leaves or stops them: roles, and whether it is the last time."""
 
@@ -38,6 +42,58 @@ class BenchServers:
             server.journal = self._journal
             server.ssh.on_result = CommandLog(self._evidence_folder, server.name, secrets)
         prepare_leases(self.by_role.values(), self._journal, self._bench.name)
+        self._journal.on_line = self._note
+        for server in self.by_role.values():
+            server.on_lease = lambda server: self.copy_journal([server])
+
+    def _note(self, line: str) -> None:
+        for server in self.by_role.values():
+            if server.copy is not None:
+                server.copy.note(line)
+
+    def copy_journal(self, servers: Iterable[Server], stolen: Iterable[Stolen] = ()) -> None:
+        """Take over what another controller has left on servers, and begin the copy of this journal there.
+
+        Args:
+            servers: Servers that have been leased.
+            stolen: Leases that were broken before.
+
+        Raises:
+            BenchFault: A server does not answer, or its copy cannot be written.
+        """
+        leased = [server for server in servers if server.lease is not None and server.lease.held]
+        copies = {server.role: found for server in leased if server.copy and (found := server.copy.read())}
+        self.left_elsewhere += adopt(self._journal, self._bench, copies)
+        known = {copy.holder.token for copy in copies.values() if copy.holder is not None}
+        for each in stolen:
+            if each.token not in known:
+                self.left_elsewhere.append(
+                    f"{each.server}: no copy of the journal of {each.who} is on it; its changes are in the journal "
+                    f"there; expected: niclab restore there"
+                )
+        entries = self._journal.pending()[::-1]
+        for server in leased:
+            if server.copy is not None:
+                server.copy.begin(entries, self._journal.state_file)
+
+    def keep_state(self, content: bytes) -> None:
+        """Copy the state before the run to both servers.
+
+        Args:
+            content: The file of the state.
+        """
+        for server in self.by_role.values():
+            if server.copy is not None:
+                server.copy.keep_state(content)
+
+    def give_leases_back(self) -> None:
+        """Give the leases back; the copies of the journal stay where something is left to undo or to compare.
+
+        Raises:
+            BenchFault: A server does not answer.
+        """
+        settled = not self._journal.pending() and not self._journal.state_file.exists()
+        give_leases_back(self.by_role.values(), settled=settled)
 
     def connect(self) -> None:
         """Make both servers reachable, and take their leases; from now on their consoles are logged."""
@@ -46,6 +102,7 @@ class BenchServers:
             if server.description.console is not None:
                 server.start_console_log()
         take_leases(self.by_role.values())
+        self.copy_journal(self.by_role.values())
 
     def look_before_leaving(self, servers: Iterable[Server], *, is_last: bool = False) -> None:
         """Look at servers that the lab is about to restart, to stop or to leave.

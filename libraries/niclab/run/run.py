@@ -26,7 +26,7 @@ from niclab.hosts.host_records import Interface
 from niclab.report.evidence.evidence import EvidenceStore
 from niclab.report.evidence.runfolder import is_continued
 from niclab.run.acquiring.bring_up import bring_up
-from niclab.run.acquiring.leases import give_leases_back, give_leases_back_quietly
+from niclab.run.acquiring.leases import give_leases_back_quietly
 from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.acquiring.whole_card import require_whole_card
 from niclab.run.bench_servers import BenchServers
@@ -189,7 +189,10 @@ class Run:
                 self.undoing.lease_what_runs()
             self.undoing.undo_pending()
             bring_up(self.bench, self.card.name, self.journal, self.controller)
+            own = {entry.id for entry in self.journal.pending()}
             self.bench_servers.connect()
+            if any(entry.id not in own for entry in self.journal.pending()):  # of another controller
+                self.undoing.undo_everything(leaving=own)
             self._meet_switch()
             for server in self.servers.values():
                 if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
@@ -246,7 +249,7 @@ class Run:
             raise
         finally:
             self.bench_servers.look_before_leaving(self.servers.values(), is_last=True)
-        give_leases_back(self.servers.values())
+        self.bench_servers.give_leases_back()
 
     def undo(self, action: Action) -> None:
         """Carry out one undo action of the journal.

@@ -21,6 +21,7 @@ from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.host import Host
 from niclab.hosts.linux_host import LinuxHost
 from niclab.run.acquiring.lease import Lease
+from niclab.run.acquiring.server_copy import ServerCopy
 from niclab.transports.bmc.bmc import Bmc, PowerState
 from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
 from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
@@ -55,6 +56,10 @@ class Server:
         """Throughput of the server with itself alone, bit/s, once it has been measured."""
         self.lease: Lease | None = None
         """Says on the server who uses it; taken again after each restart."""
+        self.copy: ServerCopy | None = None
+        """The copy of the journal on the server."""
+        self.on_lease: Callable[[Server], object] = lambda _: None
+        """Is called when the lease was taken again after a restart."""
         self._console: SerialConsole | None = None
         self._console_mark = 0
         self.before_boot: list[Callable[[Server], object]] = []
@@ -242,6 +247,7 @@ class Server:
         self.crashed_by_lab = False
         if self.lease is not None:
             self.lease.take()
+            self.on_lease(self)
 
     def _has_booted(self, since: str) -> bool:
         """Is this another boot? A server that goes down may answer nothing, which is no boot id."""
@@ -323,7 +329,24 @@ class Server:
         self.ssh.start(f"sleep 0.5; {self.host.system.panic_command()}")
         self.ssh.close()
 
+    def require_lease(self) -> None:
+        """Require that nobody else has taken the server, before something that must not happen to others.
+
+        A server that does not answer says nothing about its lease.
+
+        Raises:
+            BenchFault: Somebody has. The server is out of service for this run then.
+        """
+        if self.lease is None or self.crashed_by_lab:
+            return
+        with suppress(BenchFault):
+            self.lease.check()
+        if self.lease.lost:
+            self.out_of_service = self.lease.lost
+            raise BenchFault(self.lease.lost)
+
     def _let_look(self) -> None:
+        self.require_lease()
         for look in () if self.crashed_by_lab else self.before_boot:
             look(self)
 

@@ -13,7 +13,6 @@ from niclab.core.verdict import BenchFault
 from niclab.run.acquiring.bring_up import bring_up_for_undo, stops_servers
 from niclab.run.acquiring.leases import (
     forget_leases,
-    give_leases_back,
     give_leases_back_quietly,
     steal_leases,
     take_leases,
@@ -61,6 +60,7 @@ class UndoExecutor:
         Raises:
             BenchFault: It fails.
         """
+        self._refuse_if_lost()
         match action.kind:
             case ActionKind.SHELL:
                 self._server(action.where).run(action.command, timeout_s=action.deadline_s)
@@ -95,6 +95,7 @@ class UndoExecutor:
         """
         if not entries:
             return
+        self._refuse_if_lost()
         newest_first = entries[::-1]
         server = self._server(newest_first[0].action.where)
         steps = [f"({each.action.command}\n) && echo '{_UNDONE} {number}'" for number, each in enumerate(newest_first)]
@@ -124,8 +125,13 @@ class UndoExecutor:
 
         Raises:
             BenchFault: A server stays away, something could not be undone, or the last look found a fault; all the rest
-                has been undone.
+                has been undone. Or somebody else has the bench: nothing is undone then.
         """
+        for server in self._both:
+            with contextlib.suppress(BenchFault):
+                server.require_lease()
+        if any(entry.id not in leaving for entry in self.journal.pending()):
+            self._refuse_if_lost()
         problems = []
         # a server may be behind a port that is shut
         done = list(self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH], leaving=leaving).done)
@@ -154,14 +160,12 @@ class UndoExecutor:
     def restore(
         self,
         *,
-        steal: Callable[[str], object] | None = None,
         look: Callable[[], object] | None = None,
         leaving: Container[str] = (),
     ) -> list[Entry]:
         """Undo everything that a killed run left pending, and give the servers back. No server is connected before.
 
         Args:
-            steal: Break the leases of others first; is called with a line for each.
             look: Is called when all is undone but the entries ``leaving``, which may stop the servers.
             leaving: Ids of the entries that are undone last.
 
@@ -172,19 +176,34 @@ class UndoExecutor:
             BenchFault: The servers are in use, or something could not be undone; all the rest has been.
         """
         try:
-            self.lease_what_runs(steal)
+            self.lease_what_runs()
             undone = self.undo_pending(look, leaving)
-            give_leases_back(self._both)
+            self.servers.give_leases_back()
             return undone
         finally:
             give_leases_back_quietly(self._both)
             self.servers.close()
 
-    def lease_what_runs(self, steal: Callable[[str], object] | None = None) -> None:
+    def lease_or_give_back(self, steal: Callable[[object], object] | None) -> None:
+        """Take the leases as :meth:`lease_what_runs` does; they stay taken for who holds this journal next.
+
+        Args:
+            steal: Break the leases of others first; is called with each.
+
+        Raises:
+            BenchFault: The servers are in use; none is leased then.
+        """
+        try:
+            self.lease_what_runs(steal)
+        except BaseException:
+            give_leases_back_quietly(self._both)
+            raise
+
+    def lease_what_runs(self, steal: Callable[[object], object] | None = None) -> None:
         """Take the leases of a bench that is up, before a command of the bench restarts servers that others use.
 
         Args:
-            steal: Break the leases of others first; is called with a line for each.
+            steal: Break the leases of others first; is called with each.
 
         Raises:
             BenchFault: The servers are in use.
@@ -193,10 +212,12 @@ class UndoExecutor:
             return
         self.servers.make()
         try:
+            stolen = steal_leases(self._both) if steal is not None else []
             if steal is not None:
-                for line in steal_leases(self._both):
-                    steal(line)
+                for each in stolen:
+                    steal(each)
             take_leases(self._both)
+            self.servers.copy_journal(self._both, stolen)
         finally:
             for server in self._both:
                 server.ssh.close()
@@ -231,6 +252,12 @@ class UndoExecutor:
             return [*first.done, *done, *self.undo_everything()]
         finally:
             self.servers.close()
+
+    def _refuse_if_lost(self) -> None:
+        """Whoever has taken a server undoes what this run has changed, by the copy of its journal there."""
+        lost = [server.lease.lost for server in self._both if server.lease is not None and server.lease.lost]
+        if lost:
+            raise BenchFault(f"{lost[0]}; nothing is undone from here: its changes stay in {self.journal.path}")
 
     @property
     def _both(self) -> Collection[Server]:

@@ -75,6 +75,18 @@ class Holder:
         return f"{self.user}@{self.host} (bench {self.bench}, run {self.run}, pid {self.pid}) since {self.since}"
 
 
+@dataclass(frozen=True)
+class Stolen:
+    """A lease that was broken: of which server, who had it in words, and the token of its run if it named one."""
+
+    server: str
+    who: str
+    token: str
+
+    def __str__(self) -> str:
+        return f"{self.server}: the lease of {self.who} is broken"
+
+
 class Lease:
     """The lease of one server.
 
@@ -93,6 +105,8 @@ class Lease:
         self._folder, self._file = shlex.quote(folder), shlex.quote(f"{folder}/lease")
         self._path = f"{folder}/lease"
         self.held = False
+        self.lost = ""
+        """Who has the server instead, in words, once the lease was found to be somebody else's."""
 
     def take(self) -> None:
         """Take the lease; one that is this holder's already is kept, one that a run before it left is replaced.
@@ -105,36 +119,65 @@ class Lease:
             self._remove(token)
             found = self._claim()
         if found is not None and self._token(found) != self._holder.token:
+            if self.held:
+                self._lose(found)
             raise BenchFault(
                 f"{self._server}: in use by {self._name(found)}; expected: used by nobody ({self._path} on the server; "
                 f"if that run has ended: niclab restore --steal)"
             )
         self.held = True
 
-    def steal(self) -> str:
+    def check(self) -> None:
+        """Require that a lease that was taken is still this holder's; one that is gone is taken again.
+
+        Raises:
+            BenchFault: Somebody else has taken it, or the server does not answer.
+        """
+        if self.held and not (found := self._run(self.showing())):
+            self.take()
+        elif self.held and self._token(found) != self._holder.token:
+            self._lose(found)
+        if self.lost:
+            raise BenchFault(self.lost)
+
+    def showing(self) -> str:
+        """Return a command that shows the lease by the shell alone, for who asks the server something else as well."""
+        return f'{{ IFS= read -r lease < {self._file} && printf "%s\\n" "$lease"; }} 2>/dev/null || :'
+
+    def _lose(self, found: str) -> None:
+        self.held = False
+        self.lost = (
+            f"{self._server}: the lease is lost to {self._name(found)}; expected: this run's until its end "
+            f"({self._path} on the server)"
+        )
+
+    def steal(self) -> Stolen | None:
         """Remove the lease, whoever has it.
 
         Returns:
-            Who had it, in words; empty when nobody had.
+            Who had it; None when nobody had.
         """
         there, _, found = self._run(
             f"if test -e {self._file}; then echo there; cat {self._file}; rm -f {self._file}; fi"
         ).partition("\n")
-        return self._name(found) if there else ""
+        return Stolen(self._server, self._name(found), self._token(found)) if there else None
 
     def forget(self) -> None:
         """Note that the server is stopped, and the lease gone with it."""
         self.held = False
 
-    def give_back(self) -> None:
+    def give_back(self, last: str = ":") -> None:
         """Remove the lease if it is this holder's.
+
+        Args:
+            last: Command that goes ahead of it, while the server is still this holder's.
 
         Raises:
             BenchFault: The server does not answer.
         """
         if self.held:
             self.held = False
-            self._remove(self._holder.token)
+            self._remove(self._holder.token, last)
 
     def _claim(self) -> str | None:
         """Make the lease; return the content of the one that is there, and None when it was made."""
@@ -150,8 +193,9 @@ class Lease:
         ).partition("\n")
         return None if state == "made" else found
 
-    def _remove(self, token: str) -> None:
-        self._run(f"if grep -qF {shlex.quote(token)} {self._file} 2>/dev/null; then rm -f {self._file}; fi")
+    def _remove(self, token: str, last: str = ":") -> None:
+        is_own = f"grep -qF {shlex.quote(token)} {self._file} 2>/dev/null"
+        self._run(f"if {is_own}; then {last}\nrm -f {self._file}; fi")
 
     def _run(self, command: str) -> str:
         return self._shell.run(command, timeout_s=15, check=True).stdout.strip()

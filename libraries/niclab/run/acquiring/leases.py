@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable
+from functools import partial
 
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
-from niclab.run.acquiring.lease import Holder, Lease
+from niclab.run.acquiring.lease import Holder, Lease, Stolen
+from niclab.run.acquiring.server_copy import ServerCopy
 from niclab.run.server import Server
 
 
 def prepare_leases(servers: Iterable[Server], journal: Journal, bench: str) -> None:
-    """Let each server know its lease; none is taken.
+    """Let each server know its lease and its copy of the journal; nothing is taken or written.
 
     Args:
         servers: The servers of a bench.
@@ -22,7 +24,8 @@ def prepare_leases(servers: Iterable[Server], journal: Journal, bench: str) -> N
     """
     holder = Holder.of(journal, bench)
     for server in servers:
-        server.lease = Lease(server.name, server.ssh, holder, journal.is_own)
+        lease = server.lease = Lease(server.name, server.ssh, holder, journal.is_own)
+        server.copy = server.ssh.errands = ServerCopy(server.role, server.ssh, holder, partial(getattr, lease, "held"))
 
 
 def take_leases(servers: Collection[Server]) -> None:
@@ -42,20 +45,20 @@ def take_leases(servers: Collection[Server]) -> None:
             server.lease.take()
 
 
-def steal_leases(servers: Iterable[Server]) -> list[str]:
+def steal_leases(servers: Iterable[Server]) -> list[Stolen]:
     """Break the leases of the servers, whoever has them.
 
     Args:
         servers: The servers of a bench, with their leases prepared.
 
     Returns:
-        A line for each lease that was broken, with its holder.
+        Each lease that was broken.
 
     Raises:
         BenchFault: A server does not answer.
     """
-    had = [(server.name, server.lease.steal()) for server in servers if server.lease is not None]
-    return [f"{name}: the lease of {who} is broken" for name, who in had if who]
+    had = [server.lease.steal() for server in servers if server.lease is not None]
+    return [each for each in had if each is not None]
 
 
 def forget_leases(servers: Iterable[Server]) -> None:
@@ -69,11 +72,12 @@ def forget_leases(servers: Iterable[Server]) -> None:
             server.lease.forget()
 
 
-def give_leases_back(servers: Iterable[Server]) -> None:
+def give_leases_back(servers: Iterable[Server], *, settled: bool = False) -> None:
     """Give every lease back that is held, also when one server does not answer any more.
 
     Args:
         servers: The servers of a bench.
+        settled: Nothing is left to undo or to compare: the copies of the journal are removed.
 
     Raises:
         BenchFault: A server does not answer; its lease is gone when it restarts.
@@ -81,7 +85,8 @@ def give_leases_back(servers: Iterable[Server]) -> None:
     with contextlib.ExitStack() as ending:
         for server in servers:
             if server.lease is not None:
-                ending.callback(server.lease.give_back)
+                last = [] if server.copy is None else [server.copy.take(), server.copy.removal() if settled else ""]
+                ending.callback(server.lease.give_back, "\n".join(filter(None, last)) or ":")
 
 
 def give_leases_back_quietly(servers: Iterable[Server]) -> None:

@@ -146,7 +146,9 @@ class PreparedPorts:
 
         def left(role: Role) -> tuple[str, str]:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
-            command = run.servers[role].host.links.show_command(mine)
+            command, lease = run.servers[role].host.links.show_command(mine), run.servers[role].lease
+            if lease is not None:
+                command = f"{command} && {{ {lease.showing()}; }}"  # somebody who has taken it is seen before a test
             return command, self.show(role, command)
 
         self._left |= dict(zip(asked, side_by_side(left, asked), strict=True))

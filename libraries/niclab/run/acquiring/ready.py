@@ -19,7 +19,7 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
         warn: Is called with every server that was recovered, and every driver that had to be loaded.
 
     Raises:
-        BenchFault: A server cannot be recovered, or a port cannot be set up.
+        BenchFault: A server cannot be recovered, somebody else has taken it, or a port cannot be set up.
     """
     servers = list(run.servers.values())
     for server in servers:
@@ -29,6 +29,8 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
         return
     ports = run.part(PreparedPorts)
     changed = [server for server in servers if server.role not in ports.as_left]
+    for server in changed:
+        server.require_lease()
     for recovery in ensure_ready(server for server in changed if server.role not in ports.answered):
         warn(str(recovery))
     missing = side_by_side(lambda server: _missing_driver(run, server), changed)

@@ -10,28 +10,37 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from niclab.bench.records import Port, Role
+from niclab.bench.records import Port
 from niclab.core.parallel import side_by_side
 from niclab.core.plain import as_json
-from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
-from niclab.report import read_json_object, write_json
+from niclab.report import write_json
+from niclab.report.evidence.runfolder import is_continued
 from niclab.report.own_checks.hygiene_check import AFTER, BEFORE, FORMAT, RESULT
 from niclab.run.acquiring import ready
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
+from niclab.run.watching.kept_state import (
+    Fitting,
+    KeptState,
+    keep_for_restore,
+    kept_for_restore,
+    take_all,
+)
 from niclab.state.attribution import Ran, read_commands, who_left
 from niclab.state.snapshot import INTERFACE, Depth, Leftover, Snapshot, diff, with_leftovers
-from niclab.state.take import take, take_switch
 
 END = "the end of the run"
 
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """A leftover. ``place``: the suite, or the end of the run; ``test``: who left it; ``undone``: by the lab, later."""
+    """A leftover.
+
+    ``place``: the suite, the end of the run, or an earlier run; ``test``: who left it; ``undone``: by the lab, later.
+    """
 
     leftover: Leftover
     place: str
@@ -67,17 +76,45 @@ class BenchHygiene:
         What cannot be taken is a fault of the bench on the certificate.
         """
         self._older = frozenset(entry.id for entry in self._run.journal.pending())
+        self._faults += self._run.bench_servers.left_elsewhere
+        kept = self._kept()
         try:
-            self._before = self._of_killed_run() or take_all(self._run, Depth.FULL)
+            if kept is not None and kept.run == self._run.journal.run and is_continued(self._run.run_dir):
+                self._before, wanted = kept.states, kept.states
+            else:
+                self._before = take_all(self._run, Depth.FULL)
+                wanted = self._since(kept)
             self._write(BEFORE, self._before)
-            keep_for_restore(self._run.journal, self._before, self._older)
+            keep_for_restore(self._run, wanted, self._older)
         except BenchFault as error:
             self._faults.append(f"the state before the run cannot be taken: {error}")
 
-    def _of_killed_run(self) -> list[Snapshot]:
-        """The state before this very run, when it was killed and is continued."""
-        kept = kept_for_restore(self._run.journal)
-        return kept.states if kept is not None and kept.run == self._run.journal.run else []
+    def _kept(self) -> KeptState | None:
+        """The state before the last run, if that run has not found the bench as before."""
+        try:
+            return kept_for_restore(self._run.journal)
+        except BenchFault as error:
+            self._faults.append(f"not compared with the state before the last run: {error}")
+            return None
+
+    def _since(self, kept: KeptState | None) -> list[Snapshot]:
+        """Report what differs from the state before an earlier run; return the state that the bench should have.
+
+        A difference stays one for every later run until it is put right or accepted: this run takes its own state only
+        for what happens from now on.
+        """
+        if kept is None:
+            return self._before
+        if kept.fitting != (now := Fitting.of(self._run)):
+            self._faults.append(
+                f"not compared with the state before run {kept.run}: taken with {kept.fitting}; now {now}; expected: "
+                f"the same (niclab restore, before another card or system is used)"
+            )
+            return self._before
+        place = f"run {kept.run}, or changed since"
+        left = [each for old, new in zip(kept.states, self._before, strict=True) for each in diff(old, new)]
+        self._findings += [LeftBehind(each, place, "") for each in left]
+        return kept.states if left else self._before
 
     def settle(self) -> None:
         """Take the state that every suite is to leave: the bench acquired, its test ports prepared."""
@@ -152,7 +189,7 @@ class BenchHygiene:
                 self._write(AFTER, after)
                 found = self._new(after)
                 if not found and not self._findings:
-                    restore_file(self._run.journal).unlink(missing_ok=True)
+                    self._run.journal.state_file.unlink(missing_ok=True)
         except BenchFault as error:
             self._faults.append(f"the state after the run cannot be compared: {error}")
         self._findings += found
@@ -232,101 +269,6 @@ def _names(text: str, name: str) -> bool:
     """Does a text have a name as a whole word, a sysctl also as its file?"""
     words = {name, name.replace(".", "/")}
     return any(re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text) for word in words)
-
-
-def take_all(run: Run, depth: Depth) -> list[Snapshot]:
-    """Take the state of both servers side by side, and of the switch if the bench has one.
-
-    Args:
-        run: The run, with servers that answer.
-        depth: How much is taken.
-
-    Raises:
-        BenchFault: One does not answer, or the answer cannot be read.
-    """
-
-    def ask(role: Role) -> Snapshot:
-        return take(run.server(role), depth, sorted({port.pci for port in run.ports(role)}))
-
-    states = side_by_side(ask, Role)
-    if run.bench.switch is not None:
-        states.append(take_switch(run.switch, run.bench.switch.ports, depth))
-    return states
-
-
-def restore_file(journal: Journal) -> Path:
-    """Return where the state before the last run of a bench is kept.
-
-    Args:
-        journal: The journal of the bench.
-    """
-    return journal.path.with_suffix(".state.json")
-
-
-def keep_for_restore(journal: Journal, before: Sequence[Snapshot], older: frozenset[str]) -> None:
-    """Keep the state before a run for who restores the bench after it was killed.
-
-    Args:
-        journal: The journal of the bench.
-        before: The state.
-        older: Ids of the changes that brought the bench up; they are undone after the comparison.
-
-    Raises:
-        BenchFault: It cannot be written.
-    """
-    content = {"format": FORMAT, "run": journal.run, "older": sorted(older), "states": as_json(list(before))}
-    write_json(restore_file(journal), content)
-
-
-@dataclass(frozen=True)
-class KeptState:
-    """The state before a run. ``older``: ids of the changes that brought the bench up."""
-
-    run: str
-    states: list[Snapshot]
-    older: frozenset[str]
-
-
-def kept_for_restore(journal: Journal) -> KeptState | None:
-    """Read the state before the last run of a bench, None when there is none.
-
-    Args:
-        journal: The journal of the bench.
-
-    Returns:
-        The state.
-
-    Raises:
-        BenchFault: The file cannot be read.
-    """
-    file = restore_file(journal)
-    if not file.exists():
-        return None
-    content = read_json_object(file)
-    try:
-        states = [Snapshot(each["server"], Depth(each["depth"]), each["values"]) for each in content["states"]]
-        return KeptState(str(content["run"]), states, frozenset(content["older"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise BenchFault(f"{file}: is no state of a bench: {error}; expected: format {FORMAT}") from error
-
-
-def compare_with_kept(run: Run, before: Sequence[Snapshot]) -> list[str]:
-    """Compare a restored bench with the state before the run that was interrupted.
-
-    Args:
-        run: The run that restores, with servers that answer.
-        before: The state before the interrupted run.
-
-    Returns:
-        A line for each difference.
-
-    Raises:
-        BenchFault: The state cannot be taken.
-    """
-    if not run.servers:
-        raise BenchFault(f"bench {run.bench.name} is down; expected: up (state before the interrupted run)")
-    now = {each.server: each for each in take_all(run, Depth.FULL)}
-    return [str(left) for old in before if old.server in now for left in diff(old, now[old.server])]
 
 
 def _plain(found: LeftBehind) -> dict[str, object]:

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
@@ -47,6 +47,16 @@ _PLAIN = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-
 _NO_TIMEOUT_TOOL = re.compile(r"exec: timeout: not found|^timeout: Command not found", re.MULTILINE)
 
 
+class Errands(Protocol):
+    """Script for a host that goes ahead of the next command, in the same breath."""
+
+    def take(self) -> str:
+        """Return what has to be run now; empty when there is nothing."""
+
+    def hand_back(self, errand: str) -> None:
+        """Take back what :meth:`take` gave and may not have been run: it may be run twice."""
+
+
 class SshHost:
     """A host that is reached over SSH. Connects at the first call, and again after a loss. Safe to share by threads.
 
@@ -59,6 +69,8 @@ class SshHost:
     def __init__(self, endpoint: SshEndpoint, *, on_result: Callable[[Result], None] | None = None) -> None:
         self.endpoint = endpoint
         self.on_result = on_result
+        self.errands: Errands | None = None
+        """Script that has to be on the host before the next command begins; it costs no request of its own."""
         self.calls = 0
         """Number of requests to the host: to run a command, to begin one, to take or give a file."""
         self._link = SshLink(endpoint)
@@ -196,10 +208,23 @@ class SshHost:
             raise BenchFault(f"{self.name}: a command cannot hold a NUL character: {command!r}")
         data = stdin.encode() if isinstance(stdin, str) else stdin or b""
         deadline = Deadline(timeout_s + GRACE_S - _GIVE_UP_S)
-        ended = None
-        if shared and not data:
-            ended = self._call(self._commands.converse(command, timeout_s, deadline), deadline)
+        ended, errand = None, self.errands.take() if self.errands else ""
+        try:
+            if shared and not data:
+                ended = self._call(self._commands.converse(command, timeout_s, deadline, errand), deadline)
+            if ended is None and errand:
+                self._run_alone(errand, deadline)
+        except BaseException:
+            if self.errands:
+                self.errands.hand_back(errand)
+            raise
         return ended or self._call(self._commands.execute(command, wire, timeout_s, deadline, data), deadline)
+
+    def _run_alone(self, errand: str, deadline: Deadline) -> None:
+        """Run an errand for a command that has a channel of its own."""
+        if self._call(self._commands.converse(":", deadline.left, deadline, errand), deadline) is None:
+            alone = self._commands.execute("errand", lambda _: "exec sh -s", deadline.left, deadline, errand.encode())
+            self._call(alone, deadline)
 
     def _call(self, coroutine: Coroutine[Any, Any, T], deadline: Deadline) -> T:
         self.calls += 1

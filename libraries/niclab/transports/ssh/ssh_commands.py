@@ -30,17 +30,17 @@ class SshCommands:
         self._pool_is_of: object = None
         self._orphans: list[tuple[PooledShell, float]] = []
 
-    async def converse(self, command: str, timeout_s: float, deadline: Deadline) -> Ended | None:
+    async def converse(self, command: str, timeout_s: float, deadline: Deadline, errand: str = "") -> Ended | None:
         """Run ``command`` in a shell that stays open; None where it has to :meth:`execute` on a channel of its own.
 
         A connection found dead before the command is handed over is replaced once.
         """
         try:
-            return await self._converse(command, timeout_s, deadline)
+            return await self._converse(command, timeout_s, deadline, errand)
         except NotStarted:
-            return await self._converse(command, timeout_s, deadline)
+            return await self._converse(command, timeout_s, deadline, errand)
 
-    async def _converse(self, command: str, timeout_s: float, deadline: Deadline) -> Ended | None:
+    async def _converse(self, command: str, timeout_s: float, deadline: Deadline, errand: str) -> Ended | None:
         connection = await self._link.connection(deadline)
         if self._pool is None or self._pool_is_of is not connection:
             open_stream = partial(self._link.open_stream, connection)
@@ -54,7 +54,7 @@ class SshCommands:
         if shell is None:
             return None
         try:
-            return await pool.run(shell, command, timeout_s, deadline)
+            return await pool.run(shell, command, timeout_s, deadline, errand)
         except NoAnswer as received:
             if not str(received):
                 raise self._no_answer(command, deadline) from None

@@ -179,8 +179,10 @@ class ShellPool:
                 self._places.release()
         return shell
 
-    async def run(self, shell: PooledShell, command: str, timeout_s: float, deadline: Deadline) -> Ended:
-        """Run ``command`` in ``shell``, which came from :meth:`take` and is given back.
+    async def run(
+        self, shell: PooledShell, command: str, timeout_s: float, deadline: Deadline, errand: str = ""
+    ) -> Ended:
+        """Run ``command`` in ``shell``, which came from :meth:`take` and is given back; ``errand`` goes ahead of it.
 
         Raises:
             NotStarted: The connection was gone before the command was handed over.
@@ -188,7 +190,7 @@ class ShellPool:
             NoAnswer: The end did not come by the deadline.
             BenchFault: The command wrote more than :data:`~niclab.transports.ssh.ssh_stream.OUTPUT_LIMIT_BYTES`.
         """
-        frame, limit_s = Frame(command), 0.0
+        frame, limit_s = Frame(command, errand), 0.0
         guarded: int | None = None
         asked = keep = bury = False
         try:

@@ -104,6 +104,10 @@ def new_mark() -> str:
 class Frame:
     """One command on its way through a shell.
 
+    Args:
+        command: The command.
+        errand: Script of the shell itself that goes ahead of it. It prints nothing and cannot fail the command.
+
     Attributes:
         text: The line of script to send.
         output: Both streams; without the token once the frame has ended.
@@ -113,7 +117,7 @@ class Frame:
         signal: The name of that signal without SIG, as the host names it.
     """
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, errand: str = "") -> None:
         self.output = Output()
         self.soiled = False
         self.exit_status: int | None = None
@@ -122,7 +126,7 @@ class Frame:
         self._token, self._chosen = token.encode(), chosen.encode()
         self._ended_stdout = self._ended_stderr = False
         self._searched = {False: 0, True: 0}  # on stderr or not: no token begins before
-        self.text = (
+        self.text = (f"{errand}\n" if errand else "").encode() + (
             f"( trap 'printf {chosen} >&9' EXIT; eval {shlex.quote(command)}\n"
             "niclab=$?; trap - EXIT; exit $niclab ) </dev/null 2>&9; niclab=$?; niclab_signal=; "
             "[ $niclab -gt 128 ] && niclab_signal=$(kill -l $niclab); "

@@ -1,0 +1,91 @@
+"""Taking over the changes that the run of another controller has left on a bench, by the copies on its servers.
+
+A copy is text from a server. A command for a server is taken only from the copy on that very server, a command for the
+controller only when the bench file has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from niclab.bench.records import Bench, Role
+from niclab.core.undo import Action, ActionKind, Entry, Journal
+from niclab.core.undo_state import SLOW_DEADLINE_S
+from niclab.report import write_atomically
+from niclab.run.acquiring.server_copy import Copied
+
+_WORDS = re.compile(r"[\w. -]*")
+
+
+def adopt(journal: Journal, bench: Bench, copies: Mapping[Role, Copied]) -> list[str]:
+    """Make the changes of other journals pending in this one, and keep the state before their run.
+
+    Args:
+        journal: The journal that the run holds.
+        bench: The bench.
+        copies: The copy of each server that has one.
+
+    Returns:
+        A line for each change that cannot be undone from here, with the controller that can.
+    """
+    settled = {id for copy in copies.values() for id in copy.journal.settled}
+    found, left = dict[str, Entry](), dict[str, str]()
+    for role, copy in copies.items():
+        if copy.problem:
+            left[role.value] = f"{role.value}: its copy of a journal cannot be read ({copy.problem}); {_there(copy)}"
+        for entry in copy.journal.pending.values():
+            if journal.knows(entry.id) or entry.id in settled:
+                continue
+            action = _action(entry.action, role, copy, bench)
+            if action is not None and _is_plain(entry):
+                found[entry.id] = replace(entry, action=action, errors=())
+            else:
+                left.setdefault(entry.id, f"{entry}; it cannot be undone from here: {_there(copy)}")
+    for entry in sorted(found.values(), key=lambda entry: entry.at):
+        journal.adopt(entry)
+    _keep_state(journal, copies.values())
+    return [line for id, line in left.items() if id not in found]
+
+
+def _there(copy: Copied) -> str:
+    return f"it is in the journal of {copy.where}; expected: niclab restore there"
+
+
+def _is_plain(entry: Entry) -> bool:
+    return all(text.isprintable() for text in (entry.id, entry.subject, entry.what, entry.run, entry.at))
+
+
+def _action(action: Action, role: Role, copy: Copied, bench: Bench) -> Action | None:
+    """The action as this bench file has it; None where it may not or cannot be carried out from here."""
+    if action.deadline_s > SLOW_DEADLINE_S:
+        return None
+    if action.where == copy.role:  # the other bench file may have the servers the other way round
+        return replace(action, where=role.value)
+    if copy.role != role.value or copy.holder is None or copy.holder.bench != bench.name:
+        return None
+    if action.kind is ActionKind.SHELL or (action.kind is ActionKind.LOCAL and not _is_own(action.command, bench)):
+        return None
+    return action
+
+
+def _is_own(command: str, bench: Bench) -> bool:
+    """Is a command of the controller one of the bench file?"""
+    commands, switch = bench.commands, bench.switch
+    whole = [text for path in bench.paths for text in (path.pull, path.plug)]
+    whole += [switch.connect, switch.disconnect] if switch else []
+    whole += [commands.up, commands.down] if commands else []
+    begun = [commands.insert, commands.boot_systems] if commands else []
+    heads = [text.partition("{")[0] for text in begun if text]
+    is_begun = any(command.startswith(head) and _WORDS.fullmatch(command.removeprefix(head)) for head in heads)
+    return command in whole or is_begun
+
+
+def _keep_state(journal: Journal, copies: Iterable[Copied]) -> None:
+    """Keep the state before the run of another journal; of an own run, this controller knows best."""
+    for copy in copies:
+        is_own = copy.holder is not None and journal.is_own(copy.holder.token)
+        if copy.state and not is_own:
+            write_atomically(journal.state_file, copy.state)
+            return
