@@ -32,14 +32,14 @@ VBENCH := lab/virtual/vbench
 DEBIAN := python3-venv:python3-venv
 DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap fakeroot:fakeroot \
 	mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client depmod:kmod gcc:gcc gencat:libc6-dev \
-	objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv
+	objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv zstd:zstd
 DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
 .PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign kills bench-up bench-down benchmarks benchmark-statistics card-soak docs clean
 
 help:
-	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=freebsd] [PEER_OS=freebsd]   qualify a card"
+	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|freebsd] [PEER_OS=...]   qualify a card"
 	@echo "make certify-all [CARDS='NAME NAME'] [BENCHES=2] [PROFILE=quick|full] [SUITE=NAME]   many cards, on virtual benches of their own"
 	@echo "make test            lints, types, unit tests, dry run, quick negative controls"
 	@echo "make test-full       the same, and everything slow"
@@ -86,7 +86,7 @@ setup: $(STAMP)
 
 setup-virtual: $(STAMP)
 	@ci/debian-packages $(DEBIAN_VIRTUAL)
-	@$(VBENCH) image > /dev/null
+	@$(VBENCH) image $${DUT_OS:+--os "$$DUT_OS"} $${PEER_OS:+--os "$$PEER_OS"} > /dev/null
 
 setup-test: setup setup-virtual $(DEV_STAMP)
 	@ci/debian-packages $(DEBIAN_TEST)

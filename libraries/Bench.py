@@ -16,7 +16,7 @@ from listeners.KernelLog import KernelLog
 from listeners.MessageMasking import MessageMasking
 from listeners.OutOfService import OutOfService
 from log_report import attach
-from niclab.bench.records import Role, chosen_systems
+from niclab.bench.records import Role
 from niclab.card import load_card
 from niclab.links import wiring
 from niclab.run.acquiring import ready
@@ -48,7 +48,8 @@ class Bench(BenchLibrary):
         Args:
             bench: The bench file.
             card: Name or file of the card sheet.
-            dut_os: ``linux`` or ``freebsd``, where the dut is to run another system than the bench file says.
+            dut_os: ``linux``, ``freebsd`` or a name in ``systems`` of the bench file, where the dut is to run another
+                system than the file says.
             peer_os: The same of the peer.
 
         Raises:
@@ -58,8 +59,7 @@ class Bench(BenchLibrary):
             Undecided: The dut has booted by itself meanwhile, or the card has less PCI Express bandwidth than expected.
         """
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
-        systems = chosen_systems({Role.DUT: dut_os, Role.PEER: peer_os})
-        run = acquire(bench, load_card(card), run_dir, _current_test, systems)
+        run = acquire(bench, load_card(card), run_dir, _current_test, {Role.DUT: dut_os, Role.PEER: peer_os})
         run.part(BenchHygiene).begin()
         with run.part(KernelWatch).beginning():
             self.ready_the_bench()

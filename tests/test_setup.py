@@ -58,9 +58,16 @@ class TestMake:
 
     def test_a_virtual_bench_is_set_up(self, house: Path) -> None:
         said = self.make(house, "certify", "BENCH=virtual.yaml", "CARD=x", "PEER_OS=freebsd")
-        assert "qemu-system-x86_64:" in said[1] and said[2] == "vbench|image|"
+        assert "qemu-system-x86_64:" in said[1] and said[2] == "vbench|image|--os|freebsd|"
         assert said[-1] == "niclab|certify|virtual.yaml|--card|x|--profile|quick|--peer-os|freebsd|"
         assert "snmpd" not in "".join(said)
+
+    def test_the_images_of_the_systems_that_are_asked_for_are_made_before_the_run(self, house: Path) -> None:
+        said = self.make(house, "certify", "BENCH=virtual.yaml", "DUT_OS=debian13", "PEER_OS=linux")
+        assert "vbench|image|--os|debian13|--os|linux|" in said
+        assert said[-1].endswith("|--dut-os|debian13|--peer-os|linux|")
+        (house / "said").unlink()
+        assert "vbench|image|" in self.make(house, "setup-virtual")
 
     def test_missing_report_tools_do_not_stop_a_run(self, house: Path) -> None:
         program(house / ".venv/bin/python", "#!/bin/sh\nexit 1\n")

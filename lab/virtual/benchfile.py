@@ -57,6 +57,9 @@ commands:
   boot_systems: lab/virtual/vbench systems --dut {{dut}} --peer {{peer}}{option}
   systems: lab/virtual/vbench systems{option}
 
+# What else the servers can boot than `linux`, which is Debian 12, and `freebsd`.
+systems: {{debian13: linux}}
+
 servers:
 """
     servers = "\n".join(_server(server, folder) for server in bench.servers)

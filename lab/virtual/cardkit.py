@@ -42,6 +42,7 @@ TOOLS = {
     "gpg-agent": "gpg-agent",
     "make": "make",
     "objcopy": "binutils",
+    "unshare": "util-linux",
 }
 """Programs of the host that a virtual card needs -> Debian package."""
 
@@ -137,14 +138,14 @@ def _put_drivers(target: Path, base: Path, kernel: str, built: Path) -> None:
         _run(["debugfs", "-R", f"rdump /usr/lib/modules/{kernel} {whole.parent}", str(base / "root.ext4")])
         if not (whole / "modules.dep").exists():
             raise KitError(f"{base / 'root.ext4'}: cannot read /usr/lib/modules/{kernel}")
-        places = {file.name: file.relative_to(whole) for file in whole.rglob("*.ko")}
+        places = {image.module_name(file.name): file.relative_to(whole) for file in whole.rglob("*.ko*")}
         for file in sorted(built.glob("*.ko")):
             if file.stem in modules.SILICON:
                 continue
-            place = places.get(file.name, Path("kernel/drivers/net") / file.name)
+            place = places.get(file.stem, Path("kernel/drivers/net") / file.name)
             for tree in (whole, target):
                 (tree / place).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, tree / place)
+                (tree / place).write_bytes(modules.packed(file, place))
         _run(["depmod", "-b", work, kernel])
         for table in whole.glob("modules.*"):
             shutil.copy(table, target)
@@ -184,6 +185,6 @@ def _make_disk(folder: Path, base: Path, kernel: str, card: str) -> None:
     with tempfile.TemporaryDirectory() as work, signer(image.CACHE / "vendor.key") as key:
         content = Path(work) / "content"
         content.mkdir(mode=0o755)
-        extra = modules.dkms_packages() if driver else []
+        extra = modules.dkms_packages(base) if driver else []
         medium.write(content, card, driver, build, extra, key)
         medium.pack(content, folder / "vendor.ext4")

@@ -92,7 +92,7 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     up.add_argument("--fresh", action="store_true", help="with new disks, and the cards as from the factory")
     _card_options(up)
     up.add_argument(
-        "--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=linux"
+        "--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=debian13"
     )
     down = command("down", _down)
     down.add_argument("--now", action="store_true", help="do not wait for the operating systems")
@@ -126,7 +126,10 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     for role in layout.ROLES:
         systems.add_argument(f"--{role}", choices=layout.SYSTEMS, help=f"boot this operating system on {role}")
     command("bench-file", _bench_file)
-    command("image", _image)
+    images = command("image", _image)
+    images.add_argument(
+        "--os", action="append", choices=layout.SYSTEMS, default=[], help="that of this operating system, next to linux"
+    )
     pruned = command("prune", _prune)
     pruned.add_argument("--days", type=float, default=30.0, help="what was not read for so long goes (30)")
     return parser
@@ -282,6 +285,7 @@ def _prune(_: layout.Bench, options: argparse.Namespace) -> int:
     return 0
 
 
-def _image(_: layout.Bench, __: argparse.Namespace) -> int:
-    print(image.ensure(Path("/dev/stderr")))
+def _image(_: layout.Bench, options: argparse.Namespace) -> int:
+    for suite in dict.fromkeys(layout.SUITES[system] for system in (layout.LINUX, *options.os)):
+        print(image.ensure(suite, Path("/dev/stderr")))
     return 0

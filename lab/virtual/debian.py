@@ -21,20 +21,31 @@ class PackageError(Exception):
     """The archive does not have a package, or does not answer."""
 
 
-def download(names: Sequence[str], folder: Path) -> None:
+def download(names: Sequence[str], folder: Path, suite: str | None = None) -> None:
     """Fetch packages (``name`` or ``name=version``) into ``folder``. Lists that do not lead to them are renewed once.
+
+    Args:
+        suite: A release of Debian, when it need not be this machine's own.
 
     Raises:
         PackageError: With apt's own words.
     """
-    apt = _Apt(image.CACHE / "apt")
     try:
+        apt = _Apt(image.CACHE / "apt") if suite is None or is_release(suite) else _apt_of(suite)
         if not apt.is_new and apt.succeeds("download", "-q", *names, folder=folder):
             return
         apt.run("update", "-q")
         apt.run("download", "-q", *names, folder=folder)
     except PackageError as error:
         raise PackageError(f"{', '.join(names)} cannot be fetched: {error}") from error
+
+
+def is_release(suite: str) -> bool:
+    """Does this machine run that release of Debian?"""
+    try:
+        return _release() == suite
+    except PackageError:
+        return False
 
 
 def download_whole(name: str, branch: str, folder: Path) -> dict[str, str]:
@@ -56,7 +67,7 @@ def download_whole(name: str, branch: str, folder: Path) -> dict[str, str]:
         own.run("update", "-q")
         archives = _own_archives(own)
         suite = f"{archives[0].split()[1]}-{branch}"
-        apt = _Apt(image.CACHE / f"apt-{suite}", _source_list(archives, suite))
+        apt = _Apt(image.CACHE / f"apt-{suite}", _source_list(archives, archives[0].split()[0], suite))
         apt.run("update", "-q")
         simulated = apt.run("install", "--simulate", "--no-install-recommends", "--target-release", suite, name)
         packages = {match[1]: match[2] for match in _PLANNED.finditer(simulated)}
@@ -66,6 +77,18 @@ def download_whole(name: str, branch: str, folder: Path) -> dict[str, str]:
     except PackageError as error:
         raise PackageError(f"{name} of Debian's {branch} cannot be fetched: {error}") from error
     return packages
+
+
+def _apt_of(suite: str) -> _Apt:
+    """Of another release alone, from the archive that this machine has its own release from.
+
+    Raises:
+        PackageError: When there is no such archive.
+    """
+    own = _Apt(image.CACHE / "apt")
+    own.run("update", "-q")
+    archive = _own_archives(own)[0].split()[0]
+    return _Apt(image.CACHE / f"apt-{suite}", _source_list([], archive, suite))
 
 
 def _own_archives(apt: _Apt) -> list[str]:
@@ -95,9 +118,9 @@ def _release() -> str:
     return about["VERSION_CODENAME"]
 
 
-def _source_list(archives: list[str], suite: str) -> Path:
-    """apt's list of sources with the suite added, in the archive of the machine's release."""
-    lines = [*archives, f"{archives[0].split()[0]} {suite} main"]
+def _source_list(lists: list[str], archive: str, suite: str) -> Path:
+    """apt's list of sources: ``lists`` (archive, suite, component), and the suite of the archive."""
+    lines = [*lists, f"{archive} {suite} main"]
     file = image.CACHE / f"apt-{suite}.list"
     file.write_text("".join(f"deb {line}\n" for line in lines))
     return file

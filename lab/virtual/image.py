@@ -5,9 +5,10 @@
 - ``root.ext4``   the root file system every server's writable layer is based on (sparse raw image)
 - ``vmlinux``     the kernel as ELF, taken out of Debian's vmlinuz: QEMU starts it without a boot loader
 - ``initrd.cpio`` busybox and the modules that reach the root file system, uncompressed
-- ``manifest.json`` kernel release and package versions
+- ``manifest.json`` release of Debian, kernel release and package versions
 
-The key covers the package list, everything under ``guest/`` and this module: a changed recipe makes a new image.
+There is one of each release of Debian that a server can run (``BOOKWORM``, ``TRIXIE``), made when it is asked for. The
+key covers the release, everything under ``guest/`` and this module: a changed recipe makes a new image.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import lzma
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -25,14 +27,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path("~/.cache/niclab").expanduser()
-SUITE = "bookworm"
+BOOKWORM, TRIXIE = "bookworm", "trixie"
 COMPONENTS = ("main", "non-free")
-"""``non-free`` has netperf 2.7.0; what trixie has, relicensed, needs a newer C library."""
+"""bookworm has netperf in ``non-free``, trixie, relicensed, in ``main``."""
 PACKAGES = [
     # a server: init, devices, kernel, remote access, logs
     "busybox-static",
     "kmod",
     "linux-image-amd64",
+    "login",
     "netbase",
     "openssh-server",
     "procps",
@@ -58,7 +61,8 @@ EXCLUDED_PATHS = [
     "/usr/share/info/*",
     "/usr/lib/debug/*",
     *(
-        f"/lib/modules/*/kernel/{tree}/*"
+        f"{root}/lib/modules/*/kernel/{tree}/*"
+        for root in ("", "/usr")
         for tree in (
             "sound",
             "drivers/gpu",
@@ -88,6 +92,7 @@ TOOLS = {
     "cpio": "cpio",
     "qemu-img": "qemu-utils",
     "qemu-system-x86_64": "qemu-system-x86",
+    "zstd": "zstd",
 }
 
 
@@ -105,39 +110,40 @@ def missing_tools(tools: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-def key() -> str:
+def key(suite: str = BOOKWORM) -> str:
     """Hash of everything the image depends on (16 hex digits)."""
-    digest = hashlib.sha256(Path(__file__).read_bytes())
+    digest = hashlib.sha256(f"{suite}\n".encode() + Path(__file__).read_bytes())
     for file in sorted((HERE / "guest").rglob("*")):
         if file.is_file():
             digest.update(f"{file.relative_to(HERE)} {file.stat().st_mode:o}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def built() -> bool:
+def built(suite: str = BOOKWORM) -> bool:
     """Is the current image there?"""
-    return (CACHE / f"image-{key()}" / "manifest.json").exists()
+    return (CACHE / f"image-{key(suite)}" / "manifest.json").exists()
 
 
-def ensure(log: Path | None = None) -> Path:
+def ensure(suite: str = BOOKWORM, log: Path | None = None) -> Path:
     """Return the folder of the current image; build it first when it is not there (needs network, about a minute).
 
     Args:
+        suite: Debian's name of the release.
         log: File that receives the output of the build steps.
 
     Raises:
         ImageError: When a tool is missing or a step fails.
     """
-    target = CACHE / f"image-{key()}"
+    target = CACHE / f"image-{key(suite)}"
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "image.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (target / "manifest.json").exists():
-            _build(target, log or CACHE / "image-build.log")
+            _build(suite, target, log or CACHE / "image-build.log")
     return target
 
 
-def _build(target: Path, log: Path) -> None:
+def _build(suite: str, target: Path, log: Path) -> None:
     if missing := missing_tools():
         names = " ".join(sorted(set(missing.values())))
         raise ImageError(
@@ -145,7 +151,7 @@ def _build(target: Path, log: Path) -> None:
         )
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="image-build-") as folder, log.open("w") as output:
         work = Path(folder)
-        _bootstrap(work, output)
+        _bootstrap(suite, work, output)
         # unpack and pack as (fake) root in one go, so that files keep their owners
         script = 'set -e; mkdir root; tar -xf root.tar -C root; cp -rP "$1"/. root/'
         script += '; mke2fs -q -t ext4 -L root -d root root.ext4 "$2"'
@@ -158,6 +164,7 @@ def _build(target: Path, log: Path) -> None:
             ["dpkg-query", f"--admindir={work}/root/var/lib/dpkg", "-W"], check=True, capture_output=True, text=True
         ).stdout.split("\n")
         manifest = {
+            "suite": suite,
             "kernel": release,
             "packages": dict(line.split("\t") for line in packages if line),
         }
@@ -168,7 +175,7 @@ def _build(target: Path, log: Path) -> None:
             (work / name).rename(target / name)
 
 
-def _bootstrap(work: Path, output: object) -> None:
+def _bootstrap(suite: str, work: Path, output: object) -> None:
     options = [f"--dpkgopt=path-exclude={path}" for path in EXCLUDED_PATHS]
     command = [
         "mmdebstrap",
@@ -180,7 +187,7 @@ def _bootstrap(work: Path, output: object) -> None:
         # the services that init starts here need none of their distribution's start-up links
         "--customize-hook=rm -f $1/etc/ssh/ssh_host_* $1/etc/hostname",
         *options,
-        SUITE,
+        suite,
         "root.tar",
     ]
     _step(command, work, output)
@@ -194,10 +201,21 @@ def _make_initrd(work: Path, release: str, output: object) -> None:
     shutil.copy(work / "root/bin/busybox", initrd / "bin/busybox")
     modules = work / f"root/lib/modules/{release}"
     order = load_order(INITRD_MODULES, (modules / "modules.dep").read_text(), (modules / "modules.builtin").read_text())
-    for module in order:
-        shutil.copy(modules / module, initrd / "lib" / Path(module).name)
-    (initrd / "modules").write_text("".join(Path(module).name + "\n" for module in order))
+    names = [f"{module_name(module)}.ko" for module in order]
+    for module, name in zip(order, names, strict=True):
+        (initrd / "lib" / name).write_bytes(unpacked(modules / module))
+    (initrd / "modules").write_text("".join(f"{name}\n" for name in names))
     _step(["sh", "-c", "cd initrd && find . | sort | cpio --quiet -o -H newc -R 0:0 > ../initrd.cpio"], work, output)
+
+
+def module_name(path: str) -> str:
+    """The name of the module in a file, which may be compressed: ``ext4`` of ``kernel/fs/ext4/ext4.ko.xz``."""
+    return Path(path).name.partition(".ko")[0]
+
+
+def unpacked(module: Path) -> bytes:
+    """A module as the kernel takes it; trixie has them compressed with xz."""
+    return lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes()
 
 
 def load_order(wanted: list[str], dependencies: str, builtin: str) -> list[str]:
@@ -208,10 +226,10 @@ def load_order(wanted: list[str], dependencies: str, builtin: str) -> list[str]:
         builtin: Text of ``modules.builtin``; modules in it need no loading.
     """
     table = {
-        Path(path).stem: (path, needs.split())
+        module_name(path): (path, needs.split())
         for path, needs in (line.split(":") for line in dependencies.splitlines())
     }
-    inside = {Path(path).stem for path in builtin.splitlines()}
+    inside = {module_name(path) for path in builtin.splitlines()}
     order: list[str] = []
 
     def add(name: str) -> None:
@@ -221,7 +239,7 @@ def load_order(wanted: list[str], dependencies: str, builtin: str) -> list[str]:
             raise ImageError(f"the kernel has no module {name}")
         path, needs = table[name]
         for need in reversed(needs):
-            add(Path(need).stem)
+            add(module_name(need))
         if path not in order:
             order.append(path)
 
@@ -230,21 +248,49 @@ def load_order(wanted: list[str], dependencies: str, builtin: str) -> list[str]:
     return order
 
 
+_SETUP_SECTORS, _HEADER_MAGIC, _PAYLOAD = 0x1F1, 0x202, 0x248
+"""Places in a bzImage: setup_sects, header, payload_offset and payload_length (Linux, x86 boot protocol 2.08)."""
+_SECTOR = 512
+_SIZE_BYTES = 4
+"""The size of the unpacked kernel stands behind the payload's stream and belongs to it."""
+
+
 def extract_elf(image: bytes) -> bytes:
-    """Take the ELF kernel out of a bzImage that was compressed with xz (as Debian's are)."""
-    start = image.find(b"\xfd7zXZ\x00")
-    if start < 0:
-        raise ImageError("the kernel image holds no xz stream: this Debian compresses its kernels otherwise")
-    stream = lzma.LZMADecompressor()
+    """Take the ELF kernel out of a bzImage: bookworm's are compressed with xz, trixie's with zstd.
+
+    Raises:
+        ImageError: When it is no bzImage, compressed otherwise, damaged, or holds something else.
+    """
+    if image[_HEADER_MAGIC : _HEADER_MAGIC + 4] != b"HdrS":
+        raise ImageError("the kernel image is no bzImage")
+    offset, length = struct.unpack_from("<II", image, _PAYLOAD)
+    start = (image[_SETUP_SECTORS] + 1) * _SECTOR + offset
+    stream = image[start : start + length - _SIZE_BYTES]
+    if len(stream) != length - _SIZE_BYTES:
+        raise ImageError("the kernel image is cut short")
+    if stream.startswith(b"\xfd7zXZ\x00"):
+        elf = _from_xz(stream)
+    elif stream.startswith(b"\x28\xb5\x2f\xfd"):
+        elf = _from_zstd(stream)
+    else:
+        raise ImageError(f"the kernel in its image begins with {stream[:6].hex(' ')}; expected: an xz or zstd stream")
+    if not elf.startswith(b"\x7fELF"):
+        raise ImageError("the kernel in its image is no ELF file")
+    return elf
+
+
+def _from_xz(stream: bytes) -> bytes:
     try:
-        elf = stream.decompress(image[start:])
+        return lzma.decompress(stream)
     except lzma.LZMAError as error:
         raise ImageError(f"the kernel image's xz stream is damaged: {error}") from error
-    if not stream.eof:
-        raise ImageError("the kernel image's xz stream is cut short")
-    if not elf.startswith(b"\x7fELF"):
-        raise ImageError("the kernel image's xz stream is no ELF file")
-    return elf
+
+
+def _from_zstd(stream: bytes) -> bytes:
+    done = subprocess.run(["zstd", "--decompress", "--stdout"], input=stream, capture_output=True)
+    if done.returncode:
+        raise ImageError(f"the kernel image's zstd stream is damaged: {done.stderr.decode().strip()}")
+    return done.stdout
 
 
 def _step(command: list[str], cwd: Path, output: object) -> None:

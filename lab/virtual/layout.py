@@ -15,15 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cardmodel
+import image
 from cardmodel import Card
 from nvram import Place
 
 STATE = Path("~/.local/state/niclab/vbench").expanduser()
 DEFAULT_NAME = "virtual"
 ROLES = ("dut", "peer")
-LINUX, FREEBSD = "linux", "freebsd"
-SYSTEMS = (LINUX, FREEBSD)
-"""Operating systems whose dialect a server can speak."""
+LINUX, DEBIAN13, FREEBSD = "linux", "debian13", "freebsd"
+SUITES = {LINUX: image.BOOKWORM, DEBIAN13: image.TRIXIE, FREEBSD: image.BOOKWORM}
+"""Operating systems that a server can run, or whose dialect it can speak -> the release of Debian that it boots."""
+SYSTEMS = tuple(SUITES)
 SSH_PORT, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, RAW_CONSOLE_PORT = 2222, 6230, 8443, 7000, 7001
 SOCKET_PATH_LIMIT = 107  # sun_path of unix(7), less its terminating zero
 
@@ -64,9 +66,15 @@ class Server:
     system: str = LINUX
 
     @property
+    def suite(self) -> str:
+        """The release of Debian that it boots."""
+        return SUITES[self.system]
+
+    @property
     def disk(self) -> Path:
         """Its system disk: one of its own for each system, and of FreeBSD for each card."""
-        return self.folder / ("disk.qcow2" if self.system == LINUX else f"disk-{self.system}-{self.card.name}.qcow2")
+        of_card = f"-{self.card.name}" if self.system == FREEBSD else ""
+        return self.folder / ("disk.qcow2" if self.system == LINUX else f"disk-{self.system}{of_card}.qcow2")
 
     @property
     def nvram(self) -> Path:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import bootclock
 import control
@@ -102,11 +103,9 @@ def up(
             f"missing programs: {', '.join(missing)}; run 'make setup' (Debian: {' '.join(missing.values())})"
         )
     with locked(bench):
-        slots.exchanged(bench, cards or {}, systems)  # names first: an image takes a minute to build
-        if not image.built():
-            say("building the guest image, once, about a minute")
-        base = image.ensure()
-        programs = {server.role: qemu.ensure(server.card) for server in bench.servers}
+        wanted = slots.exchanged(bench, cards or {}, systems).servers  # names first: an image takes a minute to build
+        images = {server.role: _image(server.suite, say) for server in wanted}
+        programs = {server.role: qemu.ensure(server.card) for server in wanted}
         if fresh:
             parts.end_all(bench)
             for server in bench.servers:
@@ -120,7 +119,10 @@ def up(
         off = [server for server in bench.servers if f"qemu-{server.role}" not in alive]
         try:
             with ThreadPoolExecutor() as pool:
-                notes = [pool.submit(machine.prepare, server, identity, base, programs[server.role]) for server in off]
+                notes = [
+                    pool.submit(machine.prepare, server, identity, images[server.role], programs[server.role])
+                    for server in off
+                ]
                 parts.start(bench, [part for part in parts.parts(bench, identity) if part.name not in alive])
                 for note in notes:
                     if told := note.result():
@@ -130,6 +132,13 @@ def up(
             if not alive:
                 parts.end_all(bench)  # nothing ran before: leave nothing half-started behind
             raise
+
+
+def _image(suite: str, say: Callable[[str], None]) -> Path:
+    """The guest image of a release of Debian; said before it is built."""
+    if not image.built(suite):
+        say(f"building the guest image of Debian {suite}, once, about a minute")
+    return image.ensure(suite)
 
 
 def change_cards(bench: Bench, cards: Mapping[str, str], systems: Mapping[str, str] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +12,7 @@ import debian
 import image
 from card import build  # it puts its own folder on the path
 
+from kbuild import BuildError, kernel_of  # isort: skip
 from models import ModelError  # isort: skip
 
 SILICON = ("vcard", "vnet")
@@ -31,7 +33,7 @@ def ensure(base: Path) -> Path:
     """
     try:
         return build.modules(base)
-    except (build.BuildError, ModelError) as error:
+    except (BuildError, ModelError) as error:
         raise ModuleError(str(error)) from error
 
 
@@ -43,7 +45,7 @@ def driver(base: Path, name: str, version: str, loadable: bool) -> bytes:
     """
     try:
         module = build.driver(name, version, base)
-    except (build.BuildError, ModelError) as error:
+    except (BuildError, ModelError) as error:
         raise ModuleError(str(error)) from error
     return module.read_bytes() if loadable else without_symbol(module)
 
@@ -64,19 +66,32 @@ def without_symbol(module: Path) -> bytes:
         return target.read_bytes()
 
 
-def dkms_packages() -> list[Path]:
-    """Debian's own packages that vendors' DKMS packages need, fetched once.
+def packed(module: Path, place: Path) -> bytes:
+    """The module as the system has its own of that name: compressed where that one is (``.ko.xz``).
+
+    As Debian's are: the kernel unpacks them itself, and knows no other check than CRC32 (Linux, lib/xz).
+    """
+    content = module.read_bytes()
+    if place.suffix != ".xz":
+        return content
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 20}]
+    return lzma.compress(content, check=lzma.CHECK_CRC32, filters=filters)
+
+
+def dkms_packages(base: Path) -> list[Path]:
+    """Debian's own packages that vendors' DKMS packages need in the image ``base``, fetched once.
 
     Raises:
         ModuleError: When the archive does not have them.
     """
-    folder = image.CACHE / "dkms"
+    suite = kernel_of(base).suite
+    folder = image.CACHE / f"dkms-{suite}"
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="dkms-") as work:
             made = Path(work) / "made"
             made.mkdir()
             try:
-                debian.download(DKMS, made)
+                debian.download(DKMS, made, suite)
             except debian.PackageError as error:
                 raise ModuleError(str(error)) from error
             made.rename(folder)

@@ -16,7 +16,7 @@ import image
 import nvram
 from freebsd import kit as freebsd_kit
 from identity import Identity, write_private
-from layout import LINUX, Server
+from layout import FREEBSD, Server
 from qemu import Qemu
 
 MEMORY_MIB = 404
@@ -47,7 +47,7 @@ def prepare(server: Server, identity: Identity, current_image: Path, program: Qe
     kit = cardkit.ensure(current_image, server.card.name) if server.card.virtual else None
     if kit and not server.nvram.exists():
         nvram.lay_out(server.nvram, server.card.name, server.serial, {port.place: port.mac for port in server.ports})
-    system = [freebsd_kit.ensure(server.card.name)] if server.system != LINUX else []
+    system = [freebsd_kit.ensure(server.card.name)] if server.system == FREEBSD else []
     _make_initrd(server, identity, [current_image / "initrd.cpio", *([kit.initrd] if kit else []), *system])
     disk = kit.disk if kit else None
     description = {"argv": argv(server, current_image, disk, program), "cwd": str(server.folder)}

@@ -144,7 +144,10 @@ def test_a_password_in_place_of_its_name_is_not_shown(edited_bench: Edit) -> Non
 
 def test_a_bench_without_peer_is_refused(edited_bench: Edit) -> None:
     lines = fault(edited_bench(("  peer:\n", "  third:\n")))
-    assert "virtual.yaml:13: servers.peer: missing; wanted: a section with os, ssh, bmc, console, boot, ports" in lines
+    assert (
+        "virtual.yaml:13: servers.peer: missing; wanted: a section with os, system, ssh, bmc, console, boot, ports"
+        in lines
+    )
     assert "virtual.yaml:35: servers.third: unknown key; wanted: known keys: dut, peer" in lines
 
 
@@ -239,6 +242,37 @@ def test_what_is_wrong_with_the_ports_of_another_card(edited_bench: Edit, old: s
 def test_commands_that_put_cards_in_are_whole(edited_bench: Edit, commands: str, complaint: str) -> None:
     status = "  status: lab/virtual/vbench status --quiet\n"
     assert complaint in "".join(fault(edited_bench((status, status + commands))))
+
+
+@pytest.mark.parametrize(
+    ("names", "server", "complaint"),
+    [
+        ("new: linux", "new", None),
+        ("new: linux, bsd: freebsd", "", None),
+        ("new: linux", "old", "servers.dut.system: old; wanted: a name in systems that is linux: new"),
+        ("bsd: freebsd", "bsd", "servers.dut.system: bsd; wanted: a name in systems that is linux: there is none"),
+        ("linux: freebsd", "", "systems.linux: linux: freebsd; wanted: another name than freebsd and linux"),
+        ("new: solaris", "", "systems.new: solaris is not wanted; wanted: linux or freebsd"),
+    ],
+)
+def test_named_systems_are_those_the_bench_can_boot(
+    edited_bench: Edit, names: str, server: str, complaint: str | None
+) -> None:
+    status = "  status: lab/virtual/vbench status --quiet\n"
+    boots = f"  boot_systems: boot {{dut}} {{peer}}\n  systems: show\n\nsystems: {{{names}}}\n"
+    changes = [(status, status + boots)]
+    if server:
+        changes.append(("  dut:\n    os: linux\n", f"  dut:\n    os: linux\n    system: {server}\n"))
+    file = edited_bench(*changes)
+    if complaint is None:
+        assert load_bench(file).server(Role.DUT).boots == (server or "linux")
+    else:
+        assert complaint in "".join(fault(file))
+
+
+def test_named_systems_need_a_command_that_boots_them(edited_bench: Edit) -> None:
+    named = ("\nservers:\n", "\nsystems: {new: linux}\n\nservers:\n")
+    assert "systems: no command boots them; wanted: commands.boot_systems" in "".join(fault(edited_bench(named)))
 
 
 def test_a_command_that_puts_cards_in_gets_their_names(edited_bench: Edit) -> None:

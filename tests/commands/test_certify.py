@@ -13,7 +13,7 @@ import pytest
 from fake_bench import FakeBench
 
 import niclab
-from niclab.bench.records import OperatingSystem, Role
+from niclab.bench.records import Role
 from niclab.commands import cli, restore
 from niclab.commands.certifying import certify, resume
 from niclab.commands.results import report
@@ -419,7 +419,7 @@ class TestCommand:
         asked: list[object] = []
         monkeypatch.setattr(certify, "run", lambda *arguments, **_: asked.append(arguments[4]) or 0)
         assert cli.main(["certify", "x.yaml", "--dut-os", "freebsd"]) == 0
-        assert asked == [{Role.DUT: OperatingSystem.FREEBSD}]
+        assert asked == [{Role.DUT: "freebsd"}]
 
     def test_restore_undoes_what_a_killed_run_left(self, bench: FakeBench, capsys: pytest.CaptureFixture[str]) -> None:
         bench.nic("dut.p0").admin_up = True

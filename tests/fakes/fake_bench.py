@@ -177,6 +177,12 @@ class FakeBench:
         self.edit(self.file, (status, status + systems))
         self.set_state(systems=[dut, peer])
 
+    def give_names(self, **systems: str) -> Bench:
+        """From now on the bench has names for systems (name -> what each is); return it."""
+        names = ", ".join(f"{name}: {system}" for name, system in systems.items())
+        self.edit(self.file, ("\nservers:\n", f"\nsystems: {{{names}}}\n\nservers:\n"))
+        return load_bench(self.file)
+
     def pulled(self) -> set[str]:
         return set(self.state["pulled"])
 

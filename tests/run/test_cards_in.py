@@ -6,7 +6,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.bench_file import load_bench
-from niclab.bench.records import OperatingSystem, Role, chosen_systems
+from niclab.bench.records import OperatingSystem, Role
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
@@ -94,14 +94,36 @@ def test_systems_that_are_on_stay_on(bench: FakeBench) -> None:
 
 def test_another_system_is_chosen_where_the_bench_can_boot_it(bench: FakeBench) -> None:
     with pytest.raises(BenchFault, match=r"no command boots dut freebsd; wanted: commands\.boot_systems in the file"):
-        load_bench(bench.file).with_systems({Role.DUT: OperatingSystem.FREEBSD})
-    assert load_bench(bench.file).with_systems({Role.DUT: OperatingSystem.LINUX}).server(Role.DUT).os.value == "linux"
+        load_bench(bench.file).with_systems({Role.DUT: "freebsd"})
+    assert load_bench(bench.file).with_systems({Role.DUT: "linux"}).server(Role.DUT).os.value == "linux"
     bench.give_systems("linux", "linux")
-    chosen = load_bench(bench.file).with_systems({Role.DUT: OperatingSystem.FREEBSD})
+    chosen = load_bench(bench.file).with_systems({Role.DUT: "freebsd", Role.PEER: ""})
     assert (chosen.server(Role.DUT).os, chosen.server(Role.PEER).os) == (OperatingSystem.FREEBSD, OperatingSystem.LINUX)
 
 
-def test_a_name_that_is_no_system_is_refused() -> None:
-    assert chosen_systems({Role.DUT: "freebsd", Role.PEER: ""}) == {Role.DUT: OperatingSystem.FREEBSD}
-    with pytest.raises(BenchFault, match=r"^peer: operating system 'plan9'; wanted: linux or freebsd$"):
-        chosen_systems({Role.PEER: "plan9"})
+def test_a_name_that_is_no_system_is_refused(bench: FakeBench) -> None:
+    bench.give_systems("linux", "linux")
+    with pytest.raises(
+        BenchFault,
+        match=r"^bench virtual: peer: operating system 'plan9'; wanted: linux, freebsd, new; .* \(systems\)$",
+    ):
+        bench.give_names(new="linux").with_systems({Role.PEER: "plan9"})
+
+
+def test_a_named_system_is_booted_and_asked_as_what_it_is(bench: FakeBench) -> None:
+    bench.give_systems("linux", "linux")
+    chosen = bench.give_names(new="linux", bsd="freebsd").with_systems({Role.DUT: "new", Role.PEER: "bsd"})
+    assert [chosen.server(role).os for role in Role] == [OperatingSystem.LINUX, OperatingSystem.FREEBSD]
+    assert [chosen.server(role).boots for role in Role] == ["new", "bsd"]
+    back = chosen.with_systems({Role.DUT: "linux"})
+    assert [back.server(role).boots for role in Role] == ["linux", "bsd"]
+
+
+def test_the_named_system_of_the_run_is_booted_and_the_former_one_comes_back(bench: FakeBench) -> None:
+    bench.give_systems("linux", "new")
+    bench.give_names(new="linux")
+    bench.edit(bench.file, ("  dut:\n    os: linux\n", "  dut:\n    os: linux\n    system: new\n"))
+    taken = bench.take()
+    assert bench.state["systems"] == ["new", "linux"] and undos(taken) == ["boot linux new"]
+    runs.release()
+    assert bench.state["systems"] == ["linux", "new"]

@@ -99,6 +99,19 @@ def test_the_suite_is_that_of_the_archive_the_machine_has_its_release_from(bookw
     assert len(lines) == 4
 
 
+def test_a_package_of_another_release_comes_from_the_archive_of_this_machines(bookworm: Path) -> None:
+    program(bookworm, ARCHIVE)
+    debian.download(["dkms"], bookworm / "here", "trixie")
+    assert (image.CACHE / "apt-trixie.list").read_text() == "deb http://a/debian/ trixie main\n"
+    assert (bookworm / "here/dkms").exists()
+
+
+def test_a_package_of_this_machines_own_release_comes_by_its_own_lists(bookworm: Path) -> None:
+    program(bookworm, ARCHIVE)
+    debian.download(["dkms"], bookworm / "here", "bookworm")
+    assert calls(bookworm) == ["update -q", "download -q dkms"]
+
+
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [

@@ -131,6 +131,7 @@ class TestLayout:
         cards = dict.fromkeys(layout.ROLES, card)
         bench = layout.bench("x", cards, {"dut": "freebsd"})
         assert bench.server("dut").disk.name == "disk-freebsd-emulex-oce11102.qcow2"
+        assert layout.bench("x", cards, {"dut": "debian13"}).server("dut").disk.name == "disk-debian13.qcow2"
         assert (bench.server("peer").system, bench.server("peer").disk.name) == ("linux", "disk.qcow2")
 
     def test_the_bench_remembers_its_systems(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +140,7 @@ class TestLayout:
         slots.remember(slots.exchanged(layout.bench("x"), {}, {"peer": "freebsd"}))
         assert [server.system for server in slots.bench("x").servers] == ["linux", "freebsd"]
         (tmp_path / "x/systems.json").write_text('{"dut": "plan9", "peer": "linux"}')
-        with pytest.raises(slots.SlotError, match=r"systems\.json: .*plan9.*wanted linux or freebsd"):
+        with pytest.raises(slots.SlotError, match=r"systems\.json: .*plan9.*wanted linux or debian13 or freebsd"):
             slots.bench("x")
         (tmp_path / "x/systems.json").write_text('{"dut": "linux"}')
         with pytest.raises(slots.SlotError, match="wanted the operating systems of dut and peer"):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import lzma
 import shutil
+import struct
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,32 +59,56 @@ def test_a_needed_module_the_kernel_lacks_is_named() -> None:
         image.load_order(["some"], "kernel/some.ko: kernel/gone.ko\n", BUILTIN)
 
 
-def test_the_kernel_is_taken_out_of_its_wrapping() -> None:
-    wrapped = b"MZ boot code" * 100 + lzma.compress(ELF) + b"relocations after it"
-    assert image.extract_elf(wrapped) == ELF
+def zstd(content: bytes) -> bytes:
+    return subprocess.run(["zstd", "--stdout"], input=content, check=True, capture_output=True).stdout
 
 
-def _damaged() -> bytes:
-    stream = bytearray(lzma.compress(ELF))
-    stream[len(stream) // 2] ^= 0xFF
-    return bytes(stream)
+def wrapped(stream: bytes, size: int = 4) -> bytes:
+    """A bzImage of two sectors of setup and some code, then the stream, the size of what is in it, and more code."""
+    setup = bytearray(2 * 512)
+    setup[0x1F1], setup[0x202:0x206] = 1, b"HdrS"
+    setup[0x248:0x250] = struct.pack("<II", 700, len(stream) + size)
+    return bytes(setup) + b"\xfd7zXZ\x00 code".ljust(700, b".") + stream + bytes(size) + b"relocations after it"
+
+
+@pytest.mark.parametrize("compress", [lzma.compress, zstd])
+def test_the_kernel_is_taken_out_of_its_wrapping(compress: Callable[[bytes], bytes]) -> None:
+    assert image.extract_elf(wrapped(compress(ELF))) == ELF
+
+
+def _damaged(stream: bytes) -> bytes:
+    spoilt = bytearray(stream)
+    spoilt[len(spoilt) // 2] ^= 0xFF
+    return bytes(spoilt)
 
 
 @pytest.mark.parametrize(
-    ("wrapped", "complaint"),
+    ("kernel", "complaint"),
     [
-        (b"", "holds no xz stream"),
-        (b"MZ" + b"\x1f\x8b gzip", "holds no xz stream"),
-        (lzma.compress(b"a script"), "is no ELF file"),
-        (lzma.compress(b""), "is no ELF file"),
-        (lzma.compress(ELF)[:-20], "is cut short"),
-        (_damaged(), "is damaged"),
+        (b"", "is no bzImage"),
+        (lzma.compress(ELF), "is no bzImage"),
+        (wrapped(b"\x1f\x8b gzip"), "begins with 1f 8b 20 67 7a 69; expected: an xz or zstd stream"),
+        (wrapped(lzma.compress(b"a script")), "is no ELF file"),
+        (wrapped(zstd(b"")), "is no ELF file"),
+        (wrapped(lzma.compress(ELF)[:-20]), "is damaged"),
+        (wrapped(zstd(ELF)[:-20]), "is damaged"),
+        (wrapped(lzma.compress(ELF))[:-40], "is cut short"),
+        (wrapped(_damaged(lzma.compress(ELF))), "is damaged"),
+        (wrapped(_damaged(zstd(ELF))), "is damaged"),
     ],
-    ids=["empty", "gzip", "no elf", "empty stream", "cut", "damaged"],
+    ids=["empty", "bare", "gzip", "script", "nothing", "cut xz", "cut zstd", "cut", "damaged xz", "damaged zstd"],
 )
-def test_what_is_no_kernel_is_refused(wrapped: bytes, complaint: str) -> None:
+def test_what_is_no_kernel_is_refused(kernel: bytes, complaint: str) -> None:
     with pytest.raises(image.ImageError, match=complaint):
-        image.extract_elf(wrapped)
+        image.extract_elf(kernel)
+
+
+def test_compressed_modules_are_found_and_unpacked(tmp_path: Path) -> None:
+    packed = DEPENDENCIES.replace(".ko", ".ko.xz")
+    assert image.load_order(["ext4"], packed, BUILTIN)[-1] == "kernel/fs/ext4/ext4.ko.xz"
+    (tmp_path / "a.ko").write_bytes(ELF)
+    (tmp_path / "b.ko.xz").write_bytes(lzma.compress(ELF))
+    assert image.unpacked(tmp_path / "a.ko") == image.unpacked(tmp_path / "b.ko.xz") == ELF
 
 
 @pytest.fixture
@@ -102,6 +129,10 @@ def test_the_key_is_that_of_the_recipe_not_of_its_place(recipe: Path) -> None:
         patch.setattr(image, "HERE", moved)
         assert image.key() == copied
     assert len(copied) == 16
+
+
+def test_each_release_has_an_image_of_its_own() -> None:
+    assert image.key(image.BOOKWORM) == image.key() != image.key(image.TRIXIE)
 
 
 def _change_content(recipe: Path) -> None:

@@ -14,8 +14,9 @@ from bench.real_bench import boot_id_in
 import image
 import layout
 import lifecycle
-from cardmodel import ModelError
+from cardmodel import Card, ModelError
 from layout import Bench
+from qemu import Qemu, QemuError
 
 
 class Built(Exception):
@@ -26,8 +27,8 @@ class Built(Exception):
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """A bench without an image; building one is an error that the test sees."""
 
-    def build() -> Path:
-        raise Built
+    def build(suite: str) -> Path:
+        raise Built(suite)
 
     monkeypatch.setattr(layout, "STATE", tmp_path)
     monkeypatch.setattr(image, "CACHE", tmp_path / "cache")
@@ -45,11 +46,30 @@ def test_a_card_without_a_sheet_is_refused_before_an_image_is_built(bench: Bench
 
 @pytest.mark.parametrize("there", [False, True])
 def test_building_the_image_is_announced(bench: Bench, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
-    monkeypatch.setattr(image, "built", lambda: there)
+    monkeypatch.setattr(image, "built", lambda _: there)
     said: list[str] = []
-    with pytest.raises(Built):
+    with pytest.raises(Built, match=r"^bookworm$"):
         lifecycle.up(bench, fresh=False, say=said.append)
-    assert said == ([] if there else ["building the guest image, once, about a minute"])
+    assert said == ([] if there else ["building the guest image of Debian bookworm, once, about a minute"])
+
+
+def test_the_image_is_that_of_the_system_that_is_asked_for(bench: Bench) -> None:
+    with pytest.raises(Built, match=r"^trixie$"):
+        lifecycle.up(bench, fresh=False, systems={"dut": "debian13"}, say=lambda _: None)
+
+
+def test_the_qemu_is_that_of_the_card_that_is_put_in(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def refuse(card: Card) -> Qemu:
+        asked.append(card.name)
+        raise QemuError
+
+    monkeypatch.setattr(image, "ensure", lambda _: bench.folder)
+    monkeypatch.setattr(lifecycle.qemu, "ensure", refuse)
+    with pytest.raises(QemuError):
+        lifecycle.up(bench, fresh=False, cards=dict.fromkeys(layout.ROLES, "intel-82576"), say=lambda _: None)
+    assert asked == ["intel-82576"]
 
 
 def test_a_bmc_is_asked_directly_whatever_proxy_the_environment_names(

@@ -8,6 +8,11 @@ import sys
 import venv
 from pathlib import Path
 
+import pytest
+
+import cli
+import image
+
 VBENCH = Path(__file__).parents[2] / "lab" / "virtual" / "vbench"
 
 
@@ -25,3 +30,19 @@ def test_it_uses_the_environment_of_its_repository(tmp_path: Path) -> None:
     (packages / "pysnmp.py").touch()
     done = subprocess.run([base, *command], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == f"{house / '.venv'} ['status', '--name', 'a b']\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"),
+    [
+        ([], ["bookworm"]),
+        (["--os", "debian13", "--os", "linux"], ["bookworm", "trixie"]),
+        (["--os", "freebsd", "--os", "freebsd"], ["bookworm"]),
+    ],
+)
+def test_the_images_of_the_systems_that_are_asked_for_are_made(
+    asked: list[str], made: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(image, "ensure", lambda suite, _: Path("/cache") / suite)
+    assert cli.main(None, ["image", *asked]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"/cache/{suite}" for suite in made]

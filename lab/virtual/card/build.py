@@ -1,16 +1,13 @@
 """Builds the virtual cards' kernel modules for the kernel of the bench's image; everything is cached by content.
 
 ``modules()`` returns a folder with all modules as a distribution would ship them (no version of their own);
-``driver()`` returns one vendor driver with a version of its own, for packages. Needs gcc, make and, the first time,
-Debian's package archive for the kernel's headers; no root.
+``driver()`` returns one vendor driver with a version of its own, for packages. See :mod:`kbuild` for what it needs.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
-import os
 import re
 import shutil
 import subprocess
@@ -23,28 +20,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import debian  # noqa: E402
-import image  # noqa: E402 - the lines above make them importable
+import kbuild  # noqa: E402 - the lines above make them importable
+
+import image  # noqa: E402
 import models  # noqa: E402
 
 MODELS = HERE.parent / "models"
-SOURCES = ("Kbuild", "mailbox.h", "vcard.h", "silicon", "net", "drivers", "models.py")
+SOURCES = ("Kbuild", "kernels.h", "mailbox.h", "vcard.h", "silicon", "net", "drivers", "models.py")
 NAMES = ("vcard", "vnet", *models.DRIVERS)
-
-
-class BuildError(Exception):
-    """The modules cannot be built; the message says what is missing or shows the compiler's words."""
-
-
-def release(base: Path) -> str:
-    """Kernel release of an image folder, e.g. ``6.1.0-56-amd64``."""
-    kernel: str = json.loads((base / "manifest.json").read_text())["kernel"]
-    return kernel
-
-
-def _package_version(base: Path) -> str:
-    packages: dict[str, str] = json.loads((base / "manifest.json").read_text())["packages"]
-    return packages[f"linux-image-{release(base)}"]
+SYMBOLS = "vnet.symvers"
+"""Copy of the symbols that the silicon's modules export, next to a driver that is built alone."""
 
 
 @contextmanager
@@ -55,46 +40,10 @@ def _locked() -> Iterator[None]:
         yield
 
 
-def _run(command: list[str], folder: Path, **extra: str) -> None:
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, **extra})
-    if result.returncode:
-        words = (result.stdout[-4000:] + result.stderr[-8000:]).strip()
-        raise BuildError(f"{' '.join(command[:4])} ... failed with status {result.returncode}:\n{words}")
-
-
-def headers(base: Path) -> Path:
-    """The kernel's build folder, from Debian's header packages of exactly the image's kernel.
-
-    Raises:
-        BuildError: When the archive does not have that version.
-    """
-    kernel, version = release(base), _package_version(base)
-    target = image.CACHE / f"headers-{kernel}-{version}"
-    build = target / f"usr/src/linux-headers-{kernel}"
-    if build.exists():
-        return build
-    arch = kernel.rsplit("-", 1)[1]
-    common = kernel.removesuffix(f"-{arch}") + "-common"
-    kbuild = "linux-kbuild-" + ".".join(kernel.split(".")[:2])
-    with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="headers-") as folder:
-        work = Path(folder)
-        names = [f"{name}={version}" for name in (f"linux-headers-{kernel}", f"linux-headers-{common}", kbuild)]
-        try:
-            debian.download(names, work)
-        except debian.PackageError as error:
-            raise BuildError(str(error)) from error
-        root = work / "root"
-        for package in work.glob("*.deb"):
-            _run(["dpkg-deb", "-x", str(package), str(root)], work)
-        makefile = root / f"usr/src/linux-headers-{kernel}/Makefile"
-        makefile.write_text(f"include {target}/usr/src/linux-headers-{common}/Makefile\n")
-        root.rename(target)
-    return build
-
-
 def key(base: Path) -> str:
     """Hash of everything the modules depend on (16 hex digits): sources, models, kernel."""
-    digest = hashlib.sha256(f"{release(base)} {_package_version(base)}".encode() + Path(__file__).read_bytes())
+    recipe = b"".join(Path(module).read_bytes() for module in (__file__, kbuild.__file__))
+    digest = hashlib.sha256(repr(kbuild.kernel_of(base)).encode() + recipe)
     files = [path for name in SOURCES for path in sorted([HERE / name, *(HERE / name).rglob("*")]) if path.is_file()]
     for file in [*files, *sorted(MODELS.glob("*.yaml"))]:
         digest.update(f"{file.name}\n".encode() + file.read_bytes())
@@ -106,10 +55,6 @@ def _copy(work: Path) -> None:
         source = HERE / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, work / name)
     models.write(MODELS, work / "gen")
-
-
-def _make(build: Path, work: Path, *options: str) -> None:
-    _run(["make", "-s", "-j2", "-C", str(build), f"M={work}", *options, "modules"], work, LC_ALL="C")
 
 
 def modules(base: Path | None = None) -> Path:
@@ -126,7 +71,7 @@ def modules(base: Path | None = None) -> Path:
                 work = Path(folder) / "card"
                 work.mkdir()
                 _copy(work)
-                _make(headers(base), work)
+                kbuild.make(kbuild.kernel_of(base), work)
                 _keep(work, target, NAMES)
     return target
 
@@ -141,9 +86,9 @@ def driver(name: str, version: str, base: Path | None = None, extra: str = "") -
         Path of ``<name>.ko``.
     """
     if name not in models.DRIVERS:
-        raise BuildError(f"no driver {name!r}; there are {', '.join(models.DRIVERS)}")
+        raise kbuild.BuildError(f"no driver {name!r}; there are {', '.join(models.DRIVERS)}")
     if not re.fullmatch(r"[0-9A-Za-z.+~_-]+", version):
-        raise BuildError(f"driver version {version!r}: wanted letters, digits and . + ~ _ -")
+        raise kbuild.BuildError(f"driver version {version!r}: wanted letters, digits and . + ~ _ -")
     base = base or image.ensure()
     symbols = modules(base) / "Module.symvers"
     digest = hashlib.sha256(f"{key(base)} {name} {version} {extra}".encode()).hexdigest()[:16]
@@ -158,7 +103,8 @@ def driver(name: str, version: str, base: Path | None = None, extra: str = "") -
                 source.write_text(f'#define DRV_VERSION "{version}"\n{source.read_text()}{extra}')
                 rules = f"ccflags-y := -Werror -I$(src)\nobj-m := {name}.o\n{name}-y := drivers/{name}.o\n"
                 (work / "Kbuild").write_text(rules)
-                _make(headers(base), work, f"KBUILD_EXTRA_SYMBOLS={symbols}")
+                shutil.copy(symbols, work / SYMBOLS)
+                kbuild.make(kbuild.kernel_of(base), work, f"KBUILD_EXTRA_SYMBOLS=$(M)/{SYMBOLS}")
                 _keep(work, target, (name,))
     return target / f"{name}.ko"
 
@@ -167,7 +113,7 @@ def _keep(work: Path, target: Path, names: tuple[str, ...]) -> None:
     kept = work / "kept"
     kept.mkdir()
     for name in names:
-        _run(["strip", "--strip-debug", f"{name}.ko"], work)
+        kbuild.run(["strip", "--strip-debug", f"{name}.ko"], work)
         shutil.copy(work / f"{name}.ko", kept)
     shutil.copy(work / "Module.symvers", kept)
     kept.rename(target)
@@ -185,9 +131,9 @@ def check(folder: Path) -> None:
         ).stdout
         fields = [line.partition(":")[::2] for line in text.splitlines()]
         if name in models.DRIVERS and not any(field == "alias" for field, _ in fields):
-            raise BuildError(f"{name}: no alias; no model names it as its driver")
+            raise kbuild.BuildError(f"{name}: no alias; no model names it as its driver")
         if not any(field == "license" and value.strip() == "GPL" for field, value in fields):
-            raise BuildError(f"{name}: licence is not GPL")
+            raise kbuild.BuildError(f"{name}: licence is not GPL")
 
 
 if __name__ == "__main__":
@@ -196,5 +142,5 @@ if __name__ == "__main__":
         if "--check" in sys.argv[1:]:
             check(built)
         print(built)
-    except (BuildError, image.ImageError, models.ModelError) as problem:
+    except (kbuild.BuildError, image.ImageError, models.ModelError) as problem:
         sys.exit(f"build.py: {problem}")

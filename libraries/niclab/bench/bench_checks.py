@@ -10,7 +10,7 @@ from ipaddress import IPv4Network
 from urllib.parse import urlsplit
 
 from niclab.bench.bench_switch import switch_problems, switched_path_problems
-from niclab.bench.records import Bench, BmcProtocol, Port, Role, Wiring
+from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Port, Role, Wiring
 from niclab.files.yaml import FieldPath, Problem
 
 
@@ -35,6 +35,7 @@ def bench_problems(bench: Bench) -> Iterator[Problem]:
     yield from _port_problems(bench, lambda role, key: ("servers", role.value, "ports", key))
     yield from _card_problems(bench)
     yield from _command_problems(bench)
+    yield from _system_problems(bench)
     yield from switch_problems(bench.switch, [port.name for port in bench.ports]) if bench.switch else ()
     yield from _path_problems(bench)
     yield from _subnet_problems(bench)
@@ -93,6 +94,24 @@ def _command_problems(bench: Bench) -> Iterator[Problem]:
             if changing is not None and f"{{{role.value}}}" not in changing:
                 wanted = f"{{{role.value}}} where the name of the {what} of {role.value} goes"
                 yield Problem(("commands", change), changing, wanted)
+
+
+def _system_problems(bench: Bench) -> Iterator[Problem]:
+    """A bench that has names for systems can boot them, and each name is one system's."""
+    own = {system.value for system in OperatingSystem}
+    for name, system in bench.systems.items():
+        if name in own:
+            yield Problem(
+                ("systems", name), f"{name}: {system.value}", f"another name than {' and '.join(sorted(own))}"
+            )
+    if bench.systems and (bench.commands is None or bench.commands.boot_systems is None):
+        yield Problem(("systems",), "no command boots them", "commands.boot_systems")
+    for role in Role:
+        server = bench.server(role)
+        if server.system is not None and bench.systems.get(server.system) is not server.os:
+            same = ", ".join(name for name, system in bench.systems.items() if system is server.os)
+            wanted = f"a name in systems that is {server.os.value}: {same or 'there is none'}"
+            yield Problem(("servers", role.value, "system"), server.system, wanted)
 
 
 def _path_problems(bench: Bench) -> Iterator[Problem]:

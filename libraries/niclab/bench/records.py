@@ -154,12 +154,20 @@ class PortEntry(Record):
 
 
 class ServerEntry(Record):
+    """A server. ``system``: the name of what it runs, where the bench can boot several systems of its ``os``."""
+
     os: Annotated[OperatingSystem, Wanted("linux or freebsd")]
+    system: Name | None = None
     ssh: Ssh
     bmc: BmcEntry | None = None
     console: Console | None = None
     boot: Boot = Boot()
     ports: Annotated[Mapping[Name, PortEntry], Field(min_length=1)]
+
+    @property
+    def boots(self) -> str:
+        """The system it runs, as the commands of the bench call it."""
+        return self.system or self.os.value
 
 
 class Servers(Record):
@@ -172,7 +180,8 @@ class Commands(Record):
 
     ``insert`` puts cards in, ``{dut}`` and ``{peer}`` in it being their names; a bench that is up is up again after it,
     one that is down stays down. ``inserted`` prints the cards that are in: a line ``dut NAME``, a line ``peer NAME``.
-    ``boot_systems`` and ``systems`` do the same with the servers' operating systems (``linux``, ``freebsd``).
+    ``boot_systems`` and ``systems`` do the same with the servers' operating systems: ``linux``, ``freebsd``, and those
+    that the bench has names for.
     """
 
     up: Command
@@ -273,6 +282,7 @@ class DeclaredDeviation(Record):
 class Bench(Sheet):
     """A whole bench.
 
+    ``systems``: names of further systems that ``commands.boot_systems`` boots, and what each is (``debian13: linux``).
     ``emulated``: the cards are models in software; certificates say that they are demonstrations. ``deviations``: what
     those models are known to do otherwise than the silicon. ``discarded_runs_percent``: traffic runs of a certificate
     that each server may spoil by standing still.
@@ -285,6 +295,7 @@ class Bench(Sheet):
     traffic: Annotated[TrafficToolName, Wanted("iperf3 or netperf")] = TrafficToolName.IPERF3
     discarded_runs_percent: Annotated[float, Field(gt=0, le=50), Wanted("a percentage above 0, at most 50")] = 10.0
     commands: Commands | None = None
+    systems: Mapping[Name, Annotated[OperatingSystem, Wanted("linux or freebsd")]] = {}
     servers: Servers
     switch: SwitchEntry | None = None
     paths: Annotated[tuple[BenchPath, ...], Field(min_length=1)]
@@ -309,22 +320,30 @@ class Bench(Sheet):
         paths = tuple(path.model_copy(update={"rate_scale": entry.rate_scale}) for path in self.paths)
         return self.model_copy(update={"servers": Servers(**servers), "paths": paths, "cards": {}})
 
-    def with_systems(self, systems: Mapping[Role, OperatingSystem]) -> Bench:
-        """The bench with other operating systems on its servers, which the file's commands can boot.
+    def with_systems(self, systems: Mapping[Role, str]) -> Bench:
+        """The bench with other systems on its servers, which the file's commands can boot.
+
+        Args:
+            systems: Role -> name: ``linux``, ``freebsd``, or a name in ``systems`` of the file; empty: as in the file.
 
         Raises:
-            BenchFault: When a server is to run another one than the file says, and the bench has no such command.
+            BenchFault: When there is no such system, or a server is to run another one than the file says, and the
+                bench has no such command.
         """
-        others = {role: system for role, system in systems.items() if self.server(role).os is not system}
+        known = {system.value: system for system in OperatingSystem} | dict(self.systems)
+        for role, name in systems.items():
+            if name and name not in known:
+                wanted = f"{', '.join(known)}; the file names those of this bench (systems)"
+                raise BenchFault(f"bench {self.bench}: {role.value}: operating system {name!r}; wanted: {wanted}")
+        others = {role: name for role, name in systems.items() if name and self.server(role).boots != name}
         if not others:
             return self
         if self.commands is None or self.commands.boot_systems is None:
-            said = ", ".join(f"{role.value} {system.value}" for role, system in others.items())
+            said = ", ".join(f"{role.value} {name}" for role, name in others.items())
             raise BenchFault(f"bench {self.bench}: no command boots {said}; wanted: commands.boot_systems in the file")
-        servers = {
-            role.value: self.server(role).model_copy(update={"os": others.get(role, self.server(role).os)})
-            for role in Role
-        }
+        servers = {role.value: self.server(role) for role in Role}
+        for role, name in others.items():
+            servers[role.value] = self.server(role).model_copy(update={"os": known[name], "system": name})
         return self.model_copy(update={"servers": Servers(**servers)})
 
     def connected(self) -> Bench:
@@ -413,16 +432,3 @@ class Bench(Sheet):
             logins += [server.console, *((server.bmc.ipmi, server.bmc.redfish) if server.bmc else ())]
         of_switch = self.switch.secret_names if self.switch else ()
         return tuple(sorted({login.password_secret for login in logins if login is not None} | {*of_switch}))
-
-
-def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
-    """The operating systems that were chosen by name; an empty name chooses nothing.
-
-    Raises:
-        BenchFault: For a name that is no system's.
-    """
-    known = {system.value: system for system in OperatingSystem}
-    for role, name in names.items():
-        if name and name not in known:
-            raise BenchFault(f"{role.value}: operating system {name!r}; wanted: {' or '.join(known)}")
-    return {role: known[name] for role, name in names.items() if name}

@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 
 from niclab import __version__
-from niclab.bench.records import OperatingSystem, Role, chosen_systems
+from niclab.bench.records import Role
 from niclab.card import CARDS
 from niclab.commands import doctor, new_bench, new_card, parse, restore
 from niclab.commands.certifying import certify, certify_all, places, resume
@@ -159,15 +159,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _systems_options(parser: argparse.ArgumentParser) -> None:
-    names = [system.value for system in OperatingSystem]
+    names = "linux, freebsd, or a name in systems of the bench file"
     for role in Role:
-        parser.add_argument(
-            f"--{role.value}-os", choices=names, default="", help=f"operating system of {role.value}, if another"
-        )
+        of_role = f"operating system of {role.value}, if another: {names}"
+        parser.add_argument(f"--{role.value}-os", metavar="SYSTEM", default="", help=of_role)
 
 
-def _systems(options: argparse.Namespace) -> dict[Role, OperatingSystem]:
-    return chosen_systems({Role.DUT: options.dut_os, Role.PEER: options.peer_os})
+def _systems(options: argparse.Namespace) -> dict[Role, str]:
+    asked = {Role.DUT: options.dut_os, Role.PEER: options.peer_os}
+    return {role: name for role, name in asked.items() if name}
 
 
 def _new_card(options: argparse.Namespace) -> int:

@@ -61,7 +61,7 @@ def examine(
     *,
     cables: bool,
     scratch: Path,
-    systems: Mapping[Role, OperatingSystem] | None = None,
+    systems: Mapping[Role, str] | None = None,
 ) -> Iterator[Finding]:
     """Look at everything, in the order in which one thing needs the other; yields findings as they are made.
 
@@ -70,7 +70,7 @@ def examine(
         card: Name of the card's sheet, or its file.
         cables: Prove the wiring too: takes links down for a moment.
         scratch: Folder for logs.
-        systems: Operating systems of servers that are to run others than the bench file says.
+        systems: Systems of servers that are to run others than the bench file says, by name.
     """
     try:
         bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
@@ -165,7 +165,7 @@ def _systems(bench: Bench, controller: Controller) -> Finding | None:
     commands = bench.commands
     if commands is None or commands.systems is None:
         return None
-    wanted = {role.value: bench.server(role).os.value for role in Role}
+    wanted = {role.value: bench.server(role).boots for role in Role}
     mend = f"run: {commands.boot_command(wanted)}"
     try:
         found = controller.names_in_servers(commands.systems)

@@ -338,7 +338,7 @@ def acquire(
     card: Card,
     run_dir: Path,
     current_test: Callable[[], str | None],
-    systems: Mapping[Role, OperatingSystem] | None = None,
+    systems: Mapping[Role, str] | None = None,
 ) -> Run:
     """Acquire a bench: see :meth:`Run.open`. From then on it is that of the :func:`current` run.
 
@@ -347,7 +347,7 @@ def acquire(
         card: The card under test.
         run_dir: Folder of the run.
         current_test: Returns the name of the running test, for the evidence.
-        systems: Operating systems of servers that are to run others than the bench file says.
+        systems: Systems of servers that are to run others than the bench file says, by name.
 
     Returns:
         The run.

@@ -3,6 +3,7 @@
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 
+#include "../kernels.h"
 #include "vnet.h"
 
 static void get_rings(struct net_device *dev, struct ethtool_ringparam *r, struct kernel_ethtool_ringparam *k,
@@ -182,29 +183,30 @@ static u32 indirection_size(struct net_device *dev)
 	return VNET_INDIRECTION;
 }
 
-static int get_hash(struct net_device *dev, u32 *indirection, u8 *key, u8 *function)
+static int get_hash(struct net_device *dev, struct ethtool_rxfh_param *hash)
 {
 	const struct vnet *v = netdev_priv(dev);
 
-	if (indirection)
-		memcpy(indirection, v->indirection, sizeof(v->indirection));
-	if (key)
-		memcpy(key, v->hash_key, sizeof(v->hash_key));
-	if (function)
-		*function = ETH_RSS_HASH_TOP;
+	if (hash->indir)
+		memcpy(hash->indir, v->indirection, sizeof(v->indirection));
+	if (hash->key)
+		memcpy(hash->key, v->hash_key, sizeof(v->hash_key));
+	hash->hfunc = ETH_RSS_HASH_TOP;
 	return 0;
 }
 
-static int set_hash(struct net_device *dev, const u32 *indirection, const u8 *key, const u8 function)
+static int set_hash(struct net_device *dev, struct ethtool_rxfh_param *hash, struct netlink_ext_ack *ack)
 {
 	struct vnet *v = netdev_priv(dev);
 
-	if (key || (function != ETH_RSS_HASH_NO_CHANGE && function != ETH_RSS_HASH_TOP))
+	if (hash->key || (hash->hfunc != ETH_RSS_HASH_NO_CHANGE && hash->hfunc != ETH_RSS_HASH_TOP))
 		return -EOPNOTSUPP;
-	if (indirection)
-		memcpy(v->indirection, indirection, sizeof(v->indirection));
+	if (hash->indir)
+		memcpy(v->indirection, hash->indir, sizeof(v->indirection));
 	return 0;
 }
+
+VNET_RXFH(get_hash, set_hash)
 
 static int get_rxnfc(struct net_device *dev, struct ethtool_rxnfc *info, u32 *rules)
 {
@@ -242,8 +244,8 @@ void vnet_ethtool(struct vnet *v)
 	if (v->model->max_channels > 1) {
 		ops->get_rxfh_key_size = hash_key_size;
 		ops->get_rxfh_indir_size = indirection_size;
-		ops->get_rxfh = get_hash;
-		ops->set_rxfh = set_hash;
+		ops->get_rxfh = VNET_RXFH_OPERATION(get_hash);
+		ops->set_rxfh = VNET_RXFH_OPERATION(set_hash);
 		ops->get_rxnfc = get_rxnfc;
 	}
 	if (v->model->flashable)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A driver's side of a PCI function: probe, remove, reset. */
-#include <linux/aer.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 
+#include "../kernels.h"
 #include "vnet.h"
 
 int vnet_vectors(struct pci_dev *pdev, u32 n)

@@ -10,6 +10,7 @@
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
 
+#include "../kernels.h"
 #include "vnet.h"
 
 #define MERGE_GAP_US 10		/* frames of a flow further apart than this are not merged (time of the real card) */
@@ -177,7 +178,7 @@ static bool refused(struct vnet *v, struct vnet_queue *q, const struct sk_buff *
 		q->count[VC_RX_TOO_LONG]++;
 		return true;
 	}
-	if ((jumbo && frame > jumbo) || (lost && prandom_u32_max(1000000) < lost)) {
+	if ((jumbo && frame > jumbo) || (lost && get_random_u32_below(1000000) < lost)) {
 		q->count[VC_RX_LOST]++;
 		return true;
 	}

@@ -7,6 +7,7 @@
 #include <net/ip.h>
 #include <net/sock.h>
 
+#include "../kernels.h"
 #include "vnet.h"
 
 #define SOCKET_PACING_SHIFT 5	/* lets TCP keep 1/32 s in flight: the bench is slower than the card it models */

@@ -14,6 +14,7 @@
 #include <linux/virtio_net.h>
 #include <linux/virtio_ring.h>
 
+#include "../kernels.h"
 #include "silicon.h"
 
 #define BUFFER_BYTES 10240	/* headers, two tags and the largest MTU of a model (MTU_MAX of models.py) */
@@ -310,8 +311,7 @@ static int fill(struct wire *w)
 static int wire_probe(struct virtio_device *vdev)
 {
 	struct virtqueue *queues[2];
-	vq_callback_t *callbacks[] = { rx_interrupt, tx_interrupt };
-	static const char *const names[] = { "rx", "tx" };
+	struct virtqueue_info info[] = { { .name = "rx", .callback = rx_interrupt }, { .name = "tx", .callback = tx_interrupt } };
 	unsigned int slot, port;
 	struct wire *w;
 	int err;
@@ -329,7 +329,7 @@ static int wire_probe(struct virtio_device *vdev)
 	__skb_queue_head_init(&w->backlog);
 	tasklet_init(&w->work, rx_work, (unsigned long)w);
 	vdev->priv = w;
-	err = virtio_find_vqs(vdev, 2, queues, callbacks, names, NULL);
+	err = vcard_find_queues(vdev, queues, info);
 	if (err)
 		goto fail;
 	w->rx = queues[0];

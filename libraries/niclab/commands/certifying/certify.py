@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 
 from niclab.bench.bench_file import load_bench
-from niclab.bench.records import Bench, OperatingSystem, Role
+from niclab.bench.records import Bench, Role
 from niclab.card import Card, load_card
 from niclab.commands.certifying.attempts import note_attempts, put_into_store
 from niclab.commands.certifying.forecast import forecast, newest
@@ -72,7 +72,7 @@ def run(
     card: str,
     plan: str,
     results: Path,
-    systems: Mapping[Role, OperatingSystem] | None = None,
+    systems: Mapping[Role, str] | None = None,
     sign_with: Path | None = None,
     *,
     dry_run: bool = False,
@@ -87,7 +87,7 @@ def run(
         card: Name of the card's sheet, or its file.
         plan: Name of a plan in ``lab/plans``, or a plan's file: what the certificate must cover.
         results: Folder of the run folders.
-        systems: Operating systems of servers that are to run others than the bench file says.
+        systems: Systems of servers that are to run others than the bench file says, by name.
         sign_with: Key of SSH that signs the certificate.
         dry_run: Only say what to expect, and what the bench can decide: nothing is run, and no run folder is made.
         suites: Names of the suites that are run, as of ``robot --suite``; the run is partial then, and never certified.
@@ -132,7 +132,7 @@ def run(
     ports = sum(port.role is Role.DUT for port in bench.ports)
     record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
-    others = {role.value: system.value for role, system in (systems or {}).items()}
+    others = {role.value: system for role, system in (systems or {}).items()}
     record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
     earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)
     return finish(run_dir, bench, run_robot(run_dir, options, earlier, stop), tools, sign_with)
@@ -200,7 +200,7 @@ def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with:
     return status
 
 
-def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:
+def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, str]) -> list[str]:
     """Return the options of Robot Framework that choose and describe the tests.
 
     Args:
@@ -208,9 +208,9 @@ def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[
         card: Name of the card's sheet, or its file.
         sheet: The sheet.
         profile: Name of the profile.
-        systems: Operating systems of servers that are to run others than the bench file says.
+        systems: Systems of servers that are to run others than the bench file says, by name.
     """
-    other_systems = [f"{role.name}_OS:{system.value}" for role, system in systems.items()]
+    other_systems = [f"{role.name}_OS:{system}" for role, system in systems.items()]
     options = [
         *(word for variable in other_systems for word in ("--variable", variable)),
         *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile}"),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from niclab.bench.bench_file import load_bench
-from niclab.bench.records import Bench, OperatingSystem, Role, chosen_systems
+from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import Card, load_card
 from niclab.commands.certifying import certify
 from niclab.commands.results.report import look_for_tools
@@ -106,7 +106,7 @@ def _call(run_dir: Path) -> _Call:
     missing = [name for name in ("bench", "card", "plan") if not called.get(name)]
     if missing:
         raise BenchFault(f"{run_dir}: run.json does not say what it was called with: {', '.join(missing)}")
-    systems: dict[Role, OperatingSystem] = chosen_systems({role: called.get(role.value, "") for role in Role})
+    systems: dict[Role, str] = {role: called[role.value] for role in Role if role.value in called}
     bench = load_bench(called["bench"]).with_systems(systems)
     sheet, plan = load_card(called["card"]), load_plan(called["plan"])
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: plan.file}

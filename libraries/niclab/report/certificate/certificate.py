@@ -195,7 +195,7 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> tuple[dict[str, A
         "expected_tests": run.get("expected_tests"),
         "inputs": run.get("inputs") or {},
         "identity": identity_of(run_dir),
-        "equipment": bench_of(run_dir),
+        "equipment": bench_of(run_dir, run),
         "figures": figures,
         "charts": named_charts(run_dir),
         "counts": _counted([*results.tests, *own]),

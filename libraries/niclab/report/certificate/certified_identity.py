@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from niclab.bench.bench_file import load_bench
-from niclab.bench.records import Bench, OperatingSystem, Role
+from niclab.bench.records import Bench, Role
 from niclab.card import Card, load_card, unknown_facts
 from niclab.core.verdict import BenchFault
 from niclab.report.certificate.unknown_facts import passed_over
@@ -36,15 +36,16 @@ def identity_of(run_dir: Path) -> dict[str, Any]:
     }
 
 
-def bench_of(run_dir: Path) -> dict[str, Any]:
+def bench_of(run_dir: Path, run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the servers with their ports, and the paths between them; empty where no bench file was kept.
 
     Args:
         run_dir: Folder of the run.
+        run: Content of ``run.json``: it may have been called with other systems on the servers.
     """
     try:
         sheet = _sheet(run_dir)
-        bench = load_bench(kept(run_dir, Input.BENCH))
+        bench = _bench(run_dir, run)
         bench = bench.with_card(sheet.name) if sheet else bench
     except BenchFault:
         return {}
@@ -75,18 +76,27 @@ def unknown_of(run_dir: Path, run: Mapping[str, Any]) -> dict[str, list[str]]:
     Raises:
         BenchFault: Sheet or bench file were not kept.
     """
-    dut = load_bench(kept(run_dir, Input.BENCH)).server(Role.DUT).os
-    system = OperatingSystem((run.get("called") or {}).get(Role.DUT.value, dut.value))
+    system = _bench(run_dir, run).server(Role.DUT).os
     found: dict[str, list[str]] = {}
     for part, text in passed_over(load_card(str(kept(run_dir, Input.SHEET))), system):
         found.setdefault(part, []).append(text)
     return found
 
 
+def _bench(run_dir: Path, run: Mapping[str, Any]) -> Bench:
+    """The bench with the systems that the run was called with.
+
+    Raises:
+        BenchFault: No bench file was kept.
+    """
+    called = run.get("called") or {}
+    return load_bench(kept(run_dir, Input.BENCH)).with_systems({role: called.get(role.value, "") for role in Role})
+
+
 def _server(bench: Bench, role: Role, links: dict[str, str]) -> dict[str, Any]:
     ports = [port for port in bench.ports if port.role is role]
     return {
-        "os": bench.server(role).os.value,
+        "os": bench.server(role).boots,
         "ports": [
             {
                 "name": port.name,

@@ -32,7 +32,7 @@ def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller) 
         wanted = dict.fromkeys((role.value for role in Role), card)
         _change(bench, journal, controller, commands.inserted, commands.insert_command, wanted, f"gets {card}")
     if commands.systems is not None:
-        wanted = {role.value: bench.server(role).os.value for role in Role}
+        wanted = {role.value: bench.server(role).boots for role in Role}
         _change(
             bench, journal, controller, commands.systems, commands.boot_command, wanted, f"boots {in_words(wanted)}"
         )

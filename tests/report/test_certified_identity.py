@@ -1,0 +1,43 @@
+"""The servers on a certificate run what the run was called with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from niclab.files.repository import REPOSITORY
+from niclab.report.certificate.certified_identity import bench_of, unknown_of
+from niclab.report.evidence.inputs import Input, keep_inputs
+from niclab.report.evidence.runfolder import new_run
+
+CARD = "emulex-oce11102"
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """A run on the bench of the repository, which boots debian13 and freebsd."""
+    made = new_run(tmp_path, CARD, "virtual", command_line=[])
+    files = {Input.BENCH: REPOSITORY / "lab/benches/virtual.yaml", Input.SHEET: REPOSITORY / f"lab/cards/{CARD}.yaml"}
+    keep_inputs(made, files, CARD)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("called", "systems"),
+    [
+        ({}, ["linux", "linux"]),
+        ({"dut": "freebsd"}, ["freebsd", "linux"]),
+        ({"dut": "debian13", "peer": "freebsd"}, ["debian13", "freebsd"]),
+    ],
+)
+def test_the_systems_are_those_of_the_call(run_dir: Path, called: dict[str, Any], systems: list[str]) -> None:
+    servers = bench_of(run_dir, {"called": called})["servers"]
+    assert [servers[role]["os"] for role in ("dut", "peer")] == systems
+
+
+def test_unknown_facts_are_those_of_the_system_that_was_booted(run_dir: Path) -> None:
+    of_linux = unknown_of(run_dir, {"called": {}})
+    assert unknown_of(run_dir, {"called": {"dut": "debian13"}}) == of_linux
+    assert unknown_of(run_dir, {"called": {"dut": "freebsd"}}) != of_linux
