@@ -41,8 +41,9 @@ from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.runs import discarded, endpoints, measuring
 from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measuring import EndOfRun, Session, TrafficRun
+from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Pace, Progress, Tell
+from niclab.traffic.runs.traffic_run import EndOfRun, TrafficRun
 from niclab.traffic.tools import round_trips
 from niclab.traffic.tools.tool import Order, TrafficTest
 from niclab.traffic.tools.tool_choice import tool_of

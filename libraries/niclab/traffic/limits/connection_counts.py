@@ -26,8 +26,8 @@ from niclab.stats.runner import measure_limit
 from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.runs import discarded, endpoints, measuring
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measuring import TrafficRun
 from niclab.traffic.runs.progress import Tell
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order
 from niclab.traffic.tools.tool_choice import tool_of
 

@@ -26,8 +26,9 @@ from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.runs import discarded, endpoints, measuring
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measuring import Session, TrafficRun
+from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Tell
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order, TrafficTest
 from niclab.traffic.tools.tool_choice import tool_of
 

@@ -30,8 +30,8 @@ from niclab.traffic.runs import discarded, endpoints, measuring, retransmissions
 from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.measurement_key import key_of
-from niclab.traffic.runs.measuring import TrafficRun
 from niclab.traffic.runs.progress import Pace, Progress, Tell
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order
 from niclab.traffic.tools.tool_choice import tool_of
 

@@ -32,8 +32,9 @@ from niclab.traffic.limits.sweep_model import SLACK, Floor, Spot, by_frame_rate,
 from niclab.traffic.runs import discarded, endpoints, measuring
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.measurement_key import key_of
-from niclab.traffic.runs.measuring import Session, TrafficRun
+from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Pace, Tell
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order, TrafficTest
 from niclab.traffic.tools.tool_choice import tool_of
 
