@@ -24,22 +24,22 @@ from niclab.card import (
 )
 from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.verdict import NotApplicable
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.stats.questions import Direction, Expected, Outcome, lowers_by, not_worse_by, raises_by
 from niclab.stats.run_plan import SamplingPlan
-from niclab.stats.runner import measure_effect
 from niclab.traffic import WorthlessResult
 from niclab.traffic.effects import kept_figures
 from niclab.traffic.effects.kept_figures import Compared
 from niclab.traffic.effects.variants import Variants, Way
-from niclab.traffic.limits import bottleneck, limit, receive_window
+from niclab.traffic.limits import limit, receive_window
 from niclab.traffic.limits.bottleneck import Before
-from niclab.traffic.runs import discarded, endpoints, measuring
-from niclab.traffic.runs.endpoints import Ends
+from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.asker import Asker
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Pace, Progress, Tell
@@ -200,9 +200,8 @@ def ask(
     """
     order = order_of(run, effect, budget.run_s)
     source = source or f"sheet {run.card.name}, {effect.name}"
-    ends = endpoints.ends(run, path, effect.sender)
-    before = bottleneck.look_before(run, ends)
-    rate_mbps = limit.line_mbps(run, ends, path)
+    measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, effect.sender))
+    name = measured.ends.name
     plan = SamplingPlan(
         first_look=budget.first_look,
         met_from=budget.met_from,
@@ -211,40 +210,33 @@ def ask(
         resolution=_resolution(run, effect, order),
     )
     pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
-    subject = f"{ends.name}, {effect.name}"
-    progress = Progress(subject, kept_figures.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
+    subject, unit = f"{name}, {effect.name}", kept_figures.METRICS[effect.figure][1]
+    progress = Progress(subject, unit, 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     variants = Variants(run, Way(path, effect.sender), settings)
-    expected = _expected(run, ends, effect.wanted, rate_mbps, source)
-    watch = standstill.watch(run)
-    runs = _Runs(run, effect, order, rate_mbps, variants, progress, watch)
-    started = Deadline(budget.most_s)
+    expected = _expected(measured, effect.wanted, source)
+    asker = Asker(f"{name}: {effect.name}", plan, Deadline(budget.most_s))
+    runs = _Runs(run, effect, order, measured.rate_mbps, variants, progress, standstill.watch(run), asker)
     try:
-        pairs, result = measure_effect(
-            runs.one, (WITHOUT, WITH), expected, plan, seed=SEED, may_go_on=lambda: not started.expired
-        )
-    except Undecided as error:
-        raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
+        pairs, result = asker.effect(runs.one, (WITHOUT, WITH), expected, SEED)
     finally:
         with closing(variants):
             runs.close()
-    hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
     figures = {
         WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
         WITH: (settings[WITH], [two for _, two in pairs]),
     }
-    compared = kept_figures.compare(run, path, effect, order, before, figures, plan)
     return EffectAnswer(
-        run=ends.name,
+        run=name,
         name=effect.name,
         what=", ".join(map(str, effect.change)) or effect.name,
         wanted=effect.wanted,
-        result=discarded.bounded(result, [each for _, each in runs.made]),
+        result=result,
         pairs=tuple(pairs),
         runs=tuple(runs.made),
-        before=before,
-        hindrances=tuple(hindrances),
-        compared=compared,
+        before=measured.before,
+        hindrances=measured.hindrances(asker.runs),
+        compared=kept_figures.compare(measured, effect, order, figures, plan),
     )
 
 
@@ -263,6 +255,7 @@ class _Runs:
     variants: Variants
     progress: Progress
     watch: standstill.StandstillWatch
+    asker: Asker
     made: list[tuple[str, TrafficRun]] = field(default_factory=list)
     count: int = 0
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -278,7 +271,7 @@ class _Runs:
             ends = endpoints.ends(self.run, way.path, self.effect.sender)
             value = round_trips.per_second(self.run, ends, self.order.duration_s)
         else:
-            found = self._session_of(variant, way).measure(self.order)
+            found = self.asker.keep(self._session_of(variant, way).measure(self.order))
             self.made.append((variant, found))
             value = value_of(found, self.effect.figure)
         self.count += 1
@@ -300,12 +293,12 @@ class _Runs:
         return self._session[1]
 
 
-def _expected(run: Run, ends: Ends, wanted: Prediction, line_mbps: float, source: str) -> Expected:
+def _expected(measured: MeasuredPath, wanted: Prediction, source: str) -> Expected:
     if wanted.window_bytes is None:
         return wish_of(wanted, source)
-    fact = run.card.limits.tcp_fraction_of_line_rate
+    fact = measured.run.card.limits.tcp_fraction_of_line_rate
     least = None if isinstance(fact, Unknown) else fact
-    return receive_window.expected(run, ends, wanted.window_bytes, line_mbps, least, source)
+    return receive_window.expected(measured.run, measured.ends, wanted.window_bytes, measured.rate_mbps, least, source)
 
 
 def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
