@@ -202,26 +202,17 @@ def ask(
     source = source or f"sheet {run.card.name}, {effect.name}"
     measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, effect.sender))
     name = measured.ends.name
-    plan = SamplingPlan(
-        first_look=budget.first_look,
-        met_from=budget.met_from,
-        most=budget.most,
-        warm_up_runs=1,
-        resolution=_resolution(run, effect, order),
-    )
+    plan = _plan(run, effect, order, budget)
     pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
     subject, unit = f"{name}, {effect.name}", kept_figures.METRICS[effect.figure][1]
     progress = Progress(subject, unit, 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     variants = Variants(run, Way(path, effect.sender), settings)
     expected = _expected(measured, effect.wanted, source)
+    watch = standstill.watch(run)
     asker = Asker(f"{name}: {effect.name}", plan, Deadline(budget.most_s))
-    runs = _Runs(run, effect, order, measured.rate_mbps, variants, progress, standstill.watch(run), asker)
-    try:
-        pairs, result = asker.effect(runs.one, (WITHOUT, WITH), expected, SEED)
-    finally:
-        with closing(variants):
-            runs.close()
+    runs = _Runs(measured, effect, order, variants, progress, watch, asker)
+    pairs, result = runs.pairs(expected)
     figures = {
         WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
         WITH: (settings[WITH], [two for _, two in pairs]),
@@ -248,10 +239,9 @@ class _Runs:
     over.
     """
 
-    run: Run
+    measured: MeasuredPath
     effect: Effect
     order: Order
-    rate_mbps: float
     variants: Variants
     progress: Progress
     watch: standstill.StandstillWatch
@@ -261,15 +251,23 @@ class _Runs:
     _stack: ExitStack = field(default_factory=ExitStack)
     _session: tuple[str, Session] | None = None
 
+    def pairs(self, expected: Expected) -> tuple[list[tuple[float, float]], Outcome]:
+        """Make runs until the change is decided, and leave the settings as they were."""
+        try:
+            return self.asker.effect(self.one, (WITHOUT, WITH), expected, SEED)
+        finally:
+            with closing(self.variants):
+                self.close()
+
     def one(self, variant: str) -> float:
         """The figure of a run of ``variant``."""
         if self._session is not None and self._session[0] != variant:
             self.close()
         way = self.variants.way(variant)
         # iperf3 has no request/response
-        if self.order.test is TrafficTest.TCP_RR and self.run.bench.traffic is TrafficToolName.IPERF3:
-            ends = endpoints.ends(self.run, way.path, self.effect.sender)
-            value = round_trips.per_second(self.run, ends, self.order.duration_s)
+        if self.order.test is TrafficTest.TCP_RR and self.measured.run.bench.traffic is TrafficToolName.IPERF3:
+            ends = endpoints.ends(self.measured.run, way.path, self.effect.sender)
+            value = round_trips.per_second(self.measured.run, ends, self.order.duration_s)
         else:
             found = self.asker.keep(self._session_of(variant, way).measure(self.order))
             self.made.append((variant, found))
@@ -287,7 +285,13 @@ class _Runs:
     def _session_of(self, variant: str, way: Way) -> Session:
         if self._session is None:
             made = measuring.session(
-                self.run, way.path, self.effect.sender, self.rate_mbps, way.over, self.watch, self.order
+                self.measured.run,
+                way.path,
+                self.effect.sender,
+                self.measured.rate_mbps,
+                way.over,
+                self.watch,
+                self.order,
             )
             self._session = (variant, self._stack.enter_context(made))
         return self._session[1]
@@ -305,10 +309,15 @@ def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
     return {WITHOUT: effect.under + effect.against, WITH: effect.under + effect.change}
 
 
-def _resolution(run: Run, effect: Effect, order: Order) -> float:
-    if effect.figure is Figure.MBPS:
-        return tool_of(run.bench.traffic).resolution_bps(order) / 1e6
-    return 0.0
+def _plan(run: Run, effect: Effect, order: Order, budget: EffectBudget) -> SamplingPlan:
+    is_rate = effect.figure is Figure.MBPS
+    return SamplingPlan(
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        warm_up_runs=1,
+        resolution=tool_of(run.bench.traffic).resolution_bps(order) / 1e6 if is_rate else 0.0,
+    )
 
 
 def value_of(measured: TrafficRun, figure: Figure) -> float:

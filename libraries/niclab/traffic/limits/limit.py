@@ -24,7 +24,7 @@ from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.progress import Pace, Progress, Tell
 from niclab.traffic.runs.traffic_run import TrafficRun
-from niclab.traffic.tools.tool import Order
+from niclab.traffic.tools.tool import Order, TrafficTool
 from niclab.traffic.tools.tool_choice import tool_of
 
 METRIC, UNIT = "tcp_mbps", "Mbit/s"
@@ -141,14 +141,7 @@ def ask(
     if over is not None:
         key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
         name = f"{name} over {over.words}"
-    plan = SamplingPlan(
-        first_look=budget.first_look,
-        met_from=budget.met_from,
-        most=budget.most,
-        # a tool that counts from the first byte on pays for slow start in its first run
-        warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),
-        resolution=tool.resolution_bps(order) / 1e6,
-    )
+    plan = _plan(tool, order, budget)
     pace = Pace(budget.run_s + tool.omitted_s)
     progress = Progress(measured.ends.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
     asker = Asker(name, plan, Deadline(budget.most_s))
@@ -181,6 +174,17 @@ def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) 
     if over is None:
         return ends
     return replace(ends, from_port=over.ports[ends.from_port.role], to_port=over.ports[ends.to_port.role])
+
+
+def _plan(tool: TrafficTool, order: Order, budget: LimitBudget) -> SamplingPlan:
+    return SamplingPlan(
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        # a tool that counts from the first byte on pays for slow start in its first run
+        warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),
+        resolution=tool.resolution_bps(order) / 1e6,
+    )
 
 
 def _measurement(name: str, key: Key) -> Measurement:
