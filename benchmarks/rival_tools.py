@@ -13,7 +13,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ import debian  # noqa: E402
 import lifecycle  # noqa: E402
 import slots  # noqa: E402
 from identity import Identity  # noqa: E402
+from wait import until  # noqa: E402
 
 KERNEL = "6.12"
 SELFTESTS = "tools/testing/selftests"
@@ -73,7 +73,11 @@ CSUM = {
     "tx_udp_zero_checksum": "-U -Z",
 }
 """The cases of ``hw/csum.py``, with the arguments that it gives its program ``net/lib/csum``."""
-CSUM_PORT = "84D0"
+CSUM_LISTENS = "grep -q :84D0 /proc/net/udp /proc/net/udp6"
+"""Port 34000, to which the program ``net/lib/csum`` binds."""
+IPERF3_LISTENS = "grep -q ':1451 .* 0A ' /proc/net/tcp /proc/net/tcp6"
+IPERF3_PID = "/run/rival-iperf3.pid"
+LISTENS_S = 10
 _LEFT_BEHIND = """for kind in macvlan vlan bridge vrf; do
 ip -o link show type $kind | cut -d: -f2 | cut -d@ -f1 | while read name; do ip link delete $name; done; done"""
 """Deletes the interfaces of a selftest that was ended."""
@@ -207,16 +211,15 @@ class Servers:
         forward = f"127.0.0.1:{PEER_PORT}:{peer}:{lifecycle.SSH_PORT}"
         with subprocess.Popen([*command, "-N", "-R", forward, host], stdin=subprocess.DEVNULL) as process:
             try:
-                for _ in range(SSH_S):
-                    if "peer" in self.said("dut", "ssh -fNM peer > /dev/null 2>&1; ssh -q peer hostname"):
-                        break
-                    time.sleep(1)
-                else:
-                    raise SystemExit("the dut cannot log in to the peer")
+                if not until(self._is_let_in, within_s=SSH_S, every_s=1):
+                    raise SystemExit(f"the dut cannot log in to the peer within {SSH_S} s")
                 yield
             finally:
                 self.said("dut", "ssh -q -O exit peer")
                 process.terminate()
+
+    def _is_let_in(self) -> bool:
+        return "peer" in self.said("dut", "ssh -fNM peer > /dev/null 2>&1; ssh -q peer hostname")
 
     def connect(self) -> None:
         """Both cables direct, every port up with addresses of its own and nothing else, carrier on all."""
@@ -234,13 +237,11 @@ class Servers:
                 commands += [f"ip address add fd00:{net}::{host}/64 dev {name} nodad"]
             self.said(role, "; ".join(commands))
         self._write_config(names["dut"][0])
-        for _ in range(CARRIER_S):
-            if all(self._carriers(role, ports) == ["1", "1"] for role, ports in names.items()):
-                return
-            time.sleep(1)
+        # not required: a defect may leave a link down
+        until(lambda: all(map(self._has_carrier, names, names.values())), within_s=CARRIER_S, every_s=1)
 
-    def _carriers(self, role: str, names: Sequence[str]) -> list[str]:
-        return self.said(role, f"cat /sys/class/net/{{{','.join(names)}}}/carrier").split()
+    def _has_carrier(self, role: str, names: Sequence[str]) -> bool:
+        return self.said(role, f"cat /sys/class/net/{{{','.join(names)}}}/carrier").split() == ["1", "1"]
 
     def _write_config(self, name: str) -> None:
         """``net.config``, as ``drivers/net/README.rst`` wants it."""
@@ -278,10 +279,8 @@ class Servers:
                 here = f"timeout 10 csum -i {dut} {fixed} {'-T' if sends else '-R'} > /dev/null 2>&1"
                 there = f"ssh -q peer timeout 10 csum -i {peer} {fixed} {'-R' if sends else '-T'} > /dev/null 2>&1"
                 receiver, sender = (there, here) if sends else (here, there)
-                waits = f"grep -q :{CSUM_PORT} /proc/net/udp /proc/net/udp6"
-                waits = f"ssh -q peer {waits}" if sends else waits
-                line = f"{receiver} & p=$!; for i in $(seq 40); do {waits} && break; sleep 0.1; done; "
-                line += f"{sender}; s=$?; wait $p; echo ended $s $?"
+                listens = f"ssh -q peer {shlex.quote(_awaited(CSUM_LISTENS))}" if sends else _awaited(CSUM_LISTENS)
+                line = f"{receiver} & p=$!; {listens}; {sender}; s=$?; wait $p; echo ended $s $?"
                 ended = self.said("dut", line, within_s=40)
                 cases[f"{family}_{name}"] = "ok" if "ended 0 0" in ended else "failed"
         return cases
@@ -309,14 +308,19 @@ class Servers:
             cases[f"ping over cable {cable}"] = read_ping(self.said("dut", command))
         rates = {}
         for way, option in (("dut to peer", ""), ("peer to dut", "-R")):
-            self.said("peer", "iperf3 -s -1 -D")
-            text = self.said("dut", f"sleep 1; iperf3 -J -t 5 {option} -c 198.18.10.2", within_s=25)
-            self.said("peer", "pkill iperf3")
+            self.said("peer", f"iperf3 -s -1 -D -I {IPERF3_PID}; {_awaited(IPERF3_LISTENS)}")
+            text = self.said("dut", f"iperf3 -J -t 5 {option} -c 198.18.10.2", within_s=25)
+            self.said("peer", f"test ! -e {IPERF3_PID} || kill $(cat {IPERF3_PID})")
             try:
                 rates[f"iperf3 {way}"] = round(json.loads(text)["end"]["sum_received"]["bits_per_second"] / 1e6, 1)
             except (ValueError, KeyError):
                 rates[f"iperf3 {way}"] = 0.0
         return cases, rates
+
+
+def _awaited(condition: str) -> str:
+    """The command that asks ``condition`` until it holds, for :data:`LISTENS_S` at most."""
+    return f"timeout {LISTENS_S} bash -c {shlex.quote(f'until {condition}; do sleep 0.1; done')}"
 
 
 def _unpacked_packages(root: Path) -> None:

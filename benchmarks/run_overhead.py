@@ -24,8 +24,7 @@ from niclab.bench.records import Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
 from niclab.run import run as labs  # noqa: E402 - found by the path set above
 from niclab.run.acquiring.prepared_ports import PreparedPorts  # noqa: E402
-from niclab.traffic.limits import limit  # noqa: E402
-from niclab.traffic.runs import endpoints, measuring  # noqa: E402
+from niclab.traffic.runs import endpoints, line_rate, measuring  # noqa: E402
 from niclab.traffic.tools.tool import Order  # noqa: E402
 from niclab.traffic.tools.tool_choice import tool_of  # noqa: E402
 
@@ -39,7 +38,7 @@ def measured(taken: labs.Run, runs: int) -> tuple[list[float], list[float], floa
     tool, framework = [], []
     start = time.monotonic()
     path = taken.bench.paths[0]
-    line_mbps = limit.line_mbps(taken, endpoints.ends(taken, path, Role.DUT), path)
+    line_mbps = line_rate.line_mbps(taken, endpoints.ends(taken, path, Role.DUT), path)
     with measuring.session(taken, path, Role.DUT, line_mbps) as session:
         server_s = time.monotonic() - start
         session.measure(Order(duration_s=RUN_S))  # the first one also looks before it

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.hosts.bonds.bond_settings import LacpRate
 from niclab.links.upper import lacp
@@ -14,7 +14,11 @@ from niclab.links.upper.bonds import Bonds
 
 @library(scope="GLOBAL")
 class Aggregation(BenchLibrary):
-    """Keywords about link aggregation."""
+    """Keywords about link aggregation.
+
+    | `Bond With Too Few Links Should Have No Carrier` | role=dut |
+    | `Switch Should Be Asked For LACPDUs` | rate=slow |
+    """
 
     @keyword
     def every_member_should_be_aggregated(self) -> None:

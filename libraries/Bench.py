@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 from robot.libraries.BuiltIn import BuiltIn
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from listeners import Abort
 from listeners.Evidence import Evidence
 from listeners.Hygiene import Hygiene
@@ -33,10 +33,11 @@ class Bench(BenchLibrary):
 
     With this library both kernels judge every test, a run masks the secrets of the bench and keeps evidence of every
     failure, and its teardown runs when the run is ended by signals.
+
+    | `Acquire Bench` | lab/benches/mine.yaml | intel-82574l | dut_os=freebsd |
     """
 
     def __init__(self) -> None:
-        super().__init__()
         Abort.install()
 
     @keyword
@@ -116,5 +117,4 @@ class Bench(BenchLibrary):
 
 
 def _current_test() -> str | None:
-    name = BuiltIn().get_variable_value("${TEST NAME}")
-    return None if name is None else str(name)
+    return BuiltIn().get_variable_value("${TEST NAME}")

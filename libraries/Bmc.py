@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.transports.bmc.bmc import PowerState, SensorKind
@@ -13,7 +13,12 @@ from niclab.transports.bmc.bmc import PowerState, SensorKind
 
 @library(scope="GLOBAL")
 class Bmc(BenchLibrary):
-    """Keywords about BMCs. ``server`` is ``dut`` or ``peer``."""
+    """Keywords about BMCs. ``server`` is ``dut`` or ``peer``.
+
+    | `BMC Should Report Power` | dut | ON |
+    | `Event Log Should Grow By Power Cycle` | dut |
+    | `Sensors Should Be Readable` | peer |
+    """
 
     @keyword
     def bmc_should_report_power(self, server: Role, state: PowerState) -> None:

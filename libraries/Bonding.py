@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, LacpRate, PrimaryReselect
 from niclab.links.upper.bonds import Bonds
@@ -12,7 +12,11 @@ from niclab.links.upper.bonds import Bonds
 
 @library(scope="GLOBAL")
 class Bonding(BenchLibrary):
-    """Keywords about bonds. The settings have the names and values of Linux' bonding driver."""
+    """Keywords about bonds. The settings have the names and values of Linux' bonding driver.
+
+    | `Bond Both Hosts` | active-backup | miimon_ms=100 | primary_reselect=always |
+    | `Bonds Should Have No Carrier` | of=dut |
+    """
 
     @keyword
     def bond_both_hosts(

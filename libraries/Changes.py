@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.core.profile import Profile
 from niclab.frames import changes
 from niclab.settings import survival
@@ -13,7 +13,11 @@ from niclab.settings import survival
 
 @library(scope="GLOBAL")
 class Changes(BenchLibrary):
-    """Checks that change settings of the dut. Each puts back what it changes, and fails when it cannot."""
+    """Checks that change settings of the dut. Each puts back what it changes, and fails when it cannot.
+
+    | `Self Test Should Pass` | offline=True |
+    | `Traffic Should Survive Changes Of Settings` | profile=full | seed=2718281828 |
+    """
 
     @keyword
     def traffic_should_survive_changes_of_settings(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
@@ -16,7 +16,12 @@ ANSWER_WITHIN_S = 20.0
 
 @library(scope="GLOBAL")
 class Console(BenchLibrary):
-    """Keywords about serial consoles. ``server`` is ``dut`` or ``peer``."""
+    """Keywords about serial consoles. ``server`` is ``dut`` or ``peer``.
+
+    | `Console Should Answer` | dut |
+    | `Crash` | dut |
+    | `Console Should Show A Panic` | dut |
+    """
 
     @keyword
     def console_should_answer(self, server: Role) -> None:

@@ -3,76 +3,53 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.settings import coalescing, mtu, pause, queues, rings, tunables
 from niclab.settings.offloads import offloads
 
 
 @library(scope="GLOBAL")
 class Defaults(BenchLibrary):
-    """Checks of settings as delivered. They change nothing."""
+    """Checks of settings as delivered. They change nothing.
+
+    Each raises CardFailure where a port of the dut shows something else, and NotApplicable where the sheet says nothing
+    of it.
+    """
 
     @keyword
     def offloads_should_be_as_delivered(self) -> None:
         """Check that every offload is on or off as delivered, and fixed if and only if the sheet says so.
 
         Raises:
-            CardFailure: A port shows an offload otherwise.
             BenchFault: A port does not show an offload of the table.
-            NotApplicable: The sheet knows of no offload how it is delivered.
         """
         offloads.as_delivered(self.run)
 
     @keyword
     def rings_should_be_as_delivered(self) -> None:
-        """Check that size and maximum of every ring are those of the sheet.
-
-        Raises:
-            CardFailure: A ring has another size or maximum.
-            NotApplicable: The sheet knows nothing of the rings.
-        """
+        """Check that size and maximum of every ring are those of the sheet."""
         rings.as_delivered(self.run)
 
     @keyword
     def coalescing_should_be_as_delivered(self) -> None:
-        """Check that adaptive coalescing and every parameter with a value on the sheet are as on the sheet.
-
-        Raises:
-            CardFailure: A port has another value.
-            NotApplicable: The sheet knows nothing of coalescing.
-        """
+        """Check that adaptive coalescing and every parameter with a value on the sheet are as on the sheet."""
         coalescing.as_delivered(self.run)
 
     @keyword
     def pause_should_be_as_delivered(self) -> None:
-        """Check that flow control of every port is as on the sheet: negotiation, pause frames received and sent.
-
-        Raises:
-            CardFailure: A port has another flow control.
-            NotApplicable: The sheet knows nothing of it.
-        """
+        """Check that flow control of every port is as on the sheet: negotiation, pause frames received and sent."""
         pause.as_delivered(self.run)
 
     @keyword
     def queues_should_be_as_delivered(self) -> None:
-        """Check that number and maximum of the queues (ethtool's channels) of every port are as on the sheet.
-
-        Raises:
-            CardFailure: A port has another number or maximum.
-            NotApplicable: The sheet knows nothing of the queues.
-        """
+        """Check that number and maximum of the queues (ethtool's channels) of every port are as on the sheet."""
         queues.as_delivered(self.run)
 
     @keyword
     def mtu_should_be_as_delivered(self) -> None:
-        """Check that the MTU of every port is the one on the sheet.
-
-        Raises:
-            CardFailure: A port has another MTU.
-            NotApplicable: The sheet does not know it.
-        """
+        """Check that the MTU of every port is the one on the sheet."""
         mtu.as_delivered(self.run)
 
     @keyword
@@ -80,9 +57,5 @@ class Defaults(BenchLibrary):
         """Check that every tunable of the driver has the default that the sheet knows it to have.
 
         Where the manual promises another one, the log says so: the sheet decides which of the two is right (EMX-05).
-
-        Raises:
-            CardFailure: A tunable has another value.
-            NotApplicable: The sheet knows no default of a tunable of the driver.
         """
         tunables.as_on_the_sheet(self.run, logger.info)

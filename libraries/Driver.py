@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.checks import driver
 from niclab.checks.packages import DriverPackage
@@ -14,7 +14,12 @@ from niclab.checks.starts import SeenAtStart, Start, Starts
 
 @library(scope="GLOBAL")
 class Driver(BenchLibrary):
-    """Checks of the driver on the dut. Each asks every port and names all that fail."""
+    """Checks of the driver on the dut. Each asks every port and names all that fail.
+
+    | `Driver Should Have Been Loaded` | COLD |
+    | `Package Should Be As On The Sheet` | server=peer |
+    | `Reload Driver` | peer |
+    """
 
     @keyword
     def every_port_should_be_driven_by_the_driver_on_the_sheet(self) -> None:

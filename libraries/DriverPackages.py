@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.checks.packages import DriverPackage, Release
 
@@ -15,7 +15,17 @@ class DriverPackages(BenchLibrary):
     """Keywords about the driver package of a server. ``server`` is ``dut`` or ``peer``.
 
     The state of the package before the first change is in the journal, and comes back at the end of the run at the
-    latest; `Restore The Driver Package` restores it at once.
+    latest; `Restore The Driver Package` restores it at once. Each change and each check raises CardFailure where
+    package or driver is not as it says.
+
+    | `Install The Driver Package` | PREVIOUS | dut |
+    | `Driver Package Should Be Installed` | PREVIOUS | dut |
+    | `Driver Should Be Of The Package` | PREVIOUS | dut |
+    | `Kernel Should Bring The Driver` | dut |
+    | `Remove The Driver Package` | dut |
+    | `Driver Package Should Be Gone` | dut |
+    | `Driver Should Be Of The Kernel` | dut |
+    | `Restore The Driver Package` | dut |
     """
 
     @keyword
@@ -38,9 +48,6 @@ class DriverPackages(BenchLibrary):
 
         Args:
             server: ``dut`` or ``peer``.
-
-        Raises:
-            CardFailure: The package is still there.
         """
         DriverPackage(self.run, server).remove()
 
@@ -51,9 +58,6 @@ class DriverPackages(BenchLibrary):
         Args:
             release: ``REQUIRED`` or ``PREVIOUS`` version of the sheet.
             server: ``dut`` or ``peer``.
-
-        Raises:
-            CardFailure: It is not.
         """
         DriverPackage(self.run, server).require_installed(release)
 
@@ -63,9 +67,6 @@ class DriverPackages(BenchLibrary):
 
         Args:
             server: ``dut`` or ``peer``.
-
-        Raises:
-            CardFailure: One is.
         """
         DriverPackage(self.run, server).require_gone()
 
@@ -76,9 +77,6 @@ class DriverPackages(BenchLibrary):
         Args:
             release: ``REQUIRED`` or ``PREVIOUS`` version of the sheet.
             server: ``dut`` or ``peer``.
-
-        Raises:
-            CardFailure: One reports another version.
         """
         DriverPackage(self.run, server).require_driver_of_package(release, logger.info)
 
@@ -100,9 +98,6 @@ class DriverPackages(BenchLibrary):
 
         Args:
             server: ``dut`` or ``peer``.
-
-        Raises:
-            CardFailure: One did not, or a port reports another version.
         """
         DriverPackage(self.run, server).require_driver_of_kernel()
 

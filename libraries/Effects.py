@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
 from niclab.traffic.effects import sheet_effects
@@ -12,7 +12,15 @@ from niclab.traffic.effects import sheet_effects
 
 @library(scope="GLOBAL")
 class Effects(BenchLibrary):
-    """Checks of the effects of settings. Each setting is read back, and put back."""
+    """Checks of the effects of settings. Each setting is read back, and put back.
+
+    Each check raises Undecided where the runs cannot tell.
+
+    | `Effect Should Be As On The Sheet` | tso-off-cpu | profile=full |
+    | `TCP In A VLAN Should Reach The Fraction On The Sheet` | profile=full |
+    | `TCP In A VLAN On A Bond Should Reach The Fraction On The Sheet` | profile=full |
+    | `Each Factor Alone Should Change What The Sheet Predicts` | profile=full |
+    """
 
     @keyword
     def effect_should_be_as_on_the_sheet(self, name: str, profile: Profile | None = None) -> None:
@@ -28,7 +36,6 @@ class Effects(BenchLibrary):
         Raises:
             CardFailure: An effect does not show, and nothing of the bench explains it.
             BenchFault: A run fails, or the bench may explain a missing effect.
-            Undecided: The runs cannot tell.
             NotApplicable: The sheet predicts none, or a setting cannot be had here.
         """
         sheet_effects.judge_effects(self.run, name, self.profile(profile), reporter())
@@ -43,7 +50,6 @@ class Effects(BenchLibrary):
         Raises:
             CardFailure: It does not, and nothing of the bench explains it.
             BenchFault: A run fails, or the bench may explain the loss.
-            Undecided: The runs cannot tell.
             NotApplicable: The sheet does not know the fraction, or no path is a cable.
         """
         sheet_effects.judge_vlan(self.run, self.profile(profile), reporter())
@@ -60,7 +66,6 @@ class Effects(BenchLibrary):
         Raises:
             CardFailure: It does not, and nothing of the bench explains it.
             BenchFault: A run fails, or the bench may explain the loss.
-            Undecided: The runs cannot tell.
             NotApplicable: The sheet does not know the fraction, or the bench has one path.
         """
         sheet_effects.judge_vlan_on_bond(self.run, self.profile(profile), reporter())
@@ -75,7 +80,6 @@ class Effects(BenchLibrary):
         Raises:
             CardFailure: A step does not change what the sheet predicts, and nothing of the bench explains it.
             BenchFault: A run fails, or the bench may explain a missing change.
-            Undecided: The runs cannot tell.
             NotApplicable: The sheet has no sequence, or no step can be had here.
         """
         sheet_effects.judge_sequence(self.run, self.profile(profile), reporter())

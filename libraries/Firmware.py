@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.card import Activation
 from niclab.checks.firmware import FirmwareChange, Which
 
 
 @library(scope="GLOBAL")
 class Firmware(BenchLibrary):
-    """Keywords about writing firmware. The image that brings the former firmware back is in the journal first."""
+    """Keywords about writing firmware. The image that brings the former firmware back is in the journal first.
+
+    | `Activation Should Be` | POWER_CYCLE |
+    | `Firmware Should Run` | OTHER |
+    """
 
     @keyword
     def write_other_firmware(self) -> None:

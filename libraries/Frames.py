@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.core.profile import Profile
 from niclab.frames import delivery
 from niclab.frames.load import full_load
@@ -15,28 +15,23 @@ from niclab.frames.load import full_load
 class Frames(BenchLibrary):
     """Checks of the data that a card carries, over every path of the bench.
 
-    Each names every difference between what was sent, what both ports counted and what was delivered. What the peer
-    alone does wrong is a BenchFault. All are not applicable where a server does not run Linux.
+    Each names every difference between what was sent, what both ports counted and what was delivered: a CardFailure
+    where frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong, a BenchFault where
+    the peer alone does it. Each raises Undecided where an exchange proves nothing, as a server stood still, and
+    NotApplicable where a server does not run Linux.
+
+    | `Data Should Arrive Unchanged` | tso4 | on=False |
+    | `Full Load Should Be Carried` | profile=full |
     """
 
     @keyword
     def every_frame_should_arrive_once_in_order_and_unchanged(self) -> None:
-        """Send frames of mixed sizes over every path in both directions at once.
-
-        Raises:
-            CardFailure: Frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong.
-            Undecided: The exchange proves nothing, as a server stood still.
-        """
+        """Send frames of mixed sizes over every path in both directions at once."""
         delivery.once_in_order(self.run, logger.info)
 
     @keyword
     def frames_of_every_size_should_arrive(self) -> None:
-        """Send a frame of each size from the smallest to the largest of the MTU, in both directions.
-
-        Raises:
-            CardFailure: Frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong.
-            Undecided: The exchange proves nothing, as a server stood still.
-        """
+        """Send a frame of each size from the smallest to the largest of the MTU, in both directions."""
         delivery.every_size(self.run, logger.info)
 
     @keyword
@@ -44,8 +39,6 @@ class Frames(BenchLibrary):
         """Send the smallest and the largest frames at the largest MTU of the sheet, in both directions.
 
         Raises:
-            CardFailure: Frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong.
-            Undecided: The exchange proves nothing, as a server stood still.
             NotApplicable: The sheet does not know the largest MTU.
         """
         delivery.largest_sizes(self.run, logger.info)
@@ -60,7 +53,6 @@ class Frames(BenchLibrary):
 
         Raises:
             CardFailure: Records are lost, doubled, reordered or damaged, or an offload is not switched.
-            Undecided: The exchange proves nothing, as a server stood still.
             NotApplicable: The sheet names no such offload that can be switched.
         """
         delivery.over_sockets(self.run, logger.info, offload, on)
@@ -71,7 +63,6 @@ class Frames(BenchLibrary):
 
         Raises:
             CardFailure: A wrong one is delivered, answered, not counted, or called right by the card.
-            Undecided: The exchange proves nothing, as a server stood still.
         """
         delivery.wrong_checksums(self.run, logger.info)
 

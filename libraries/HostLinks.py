@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.links import link_checks
 from niclab.links.cable import Cable
 
 
 @library(scope="GLOBAL")
 class HostLinks(BenchLibrary):
-    """Keywords about links, as the servers see them."""
+    """Keywords about links, as the servers see them.
+
+    Checks against a time of the sheet raise Undecided where the answer came too late to decide.
+
+    | `Every Link Should Stay Up` | seconds=10 |
+    """
 
     @keyword
     def every_link_should_be_up(self) -> None:
@@ -20,7 +25,6 @@ class HostLinks(BenchLibrary):
 
         Raises:
             CardFailure: A port of the dut has no carrier (BenchFault: of the peer alone).
-            Undecided: The answer came too late to decide.
             NotApplicable: The sheet does not know the limit.
         """
         link_checks.require_up(self.run, logger.info)
@@ -66,8 +70,7 @@ class HostLinks(BenchLibrary):
         Raises:
             CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
             BenchFault: A port of the peer does not take it, or a link does not return after the restore.
-            Undecided: The answer came too late to decide whether the link returned in time, or a server stood still
-                while frames were lost.
+            Undecided: A server stood still while frames were lost.
             NotApplicable: The sheet does not know the largest MTU.
         """
         link_checks.require_largest_mtu(self.run, logger.info)
@@ -92,7 +95,6 @@ class HostLinks(BenchLibrary):
 
         Raises:
             CardFailure: The dut still has carrier (BenchFault: the peer alone).
-            Undecided: The answer came too late to decide.
             BenchFault: No cable is pulled.
         """
         self.run.part(Cable).require_loss(logger.info)
@@ -103,7 +105,6 @@ class HostLinks(BenchLibrary):
 
         Raises:
             CardFailure: The dut has no carrier (BenchFault: the peer alone).
-            Undecided: The answer came too late to decide.
             BenchFault: No cable was plugged.
         """
         self.run.part(Cable).require_return(logger.info)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.core.verdict import fail_with
 from niclab.links.failure import Cause
@@ -15,7 +15,16 @@ from niclab.links.upper.bonds import Bonds
 
 @library(scope="GLOBAL")
 class LinkFailures(BenchLibrary):
-    """Keywords about links of bonds that fail. Every failure is undone by `Restore Every Link`, or at the end."""
+    """Keywords about links of bonds that fail. Every failure is undone by `Restore Every Link`, or at the end.
+
+    Checks of the active link raise CardFailure where a bond uses another one.
+
+    | `Lose The Active Link` | by=switch-port |
+    | `Lose Every Link` | by=cable |
+    | `Flap The Active Link` | times=10 | by=own-link |
+    | `Active Link Should Be The First` | of=dut |
+    | `Active Link Should Be The Second` | of=dut |
+    """
 
     @keyword("Lose The ${link} Link")
     def lose_the_link(self, link: MemberLink, by: Cause = Cause.CABLE) -> None:
@@ -80,9 +89,6 @@ class LinkFailures(BenchLibrary):
 
         Args:
             of: ``dut`` or ``peer``: the bond of this server alone.
-
-        Raises:
-            CardFailure: A bond uses another link.
         """
         fail_with(self.run.part(Bonds).not_on_path(self.run.bench.paths[0], of))
 
@@ -92,9 +98,6 @@ class LinkFailures(BenchLibrary):
 
         Args:
             of: ``dut`` or ``peer``: the bond of this server alone.
-
-        Raises:
-            CardFailure: A bond uses another link.
         """
         fail_with(self.run.part(Bonds).not_on_path(self.run.bench.paths[1], of))
 
@@ -103,7 +106,6 @@ class LinkFailures(BenchLibrary):
         """Wait until each bond that has lost its active link uses another one, and the other bond what it used.
 
         Raises:
-            CardFailure: A bond uses another link than that.
             BenchFault: No bond has lost its active link.
         """
         fail_with(self.run.part(Bonds).not_changed())
@@ -113,7 +115,6 @@ class LinkFailures(BenchLibrary):
         """See that each bond uses the link that it used before a link failed.
 
         Raises:
-            CardFailure: A bond uses another link.
             BenchFault: No link has failed.
         """
         fail_with(self.run.part(Bonds).changed())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
@@ -16,7 +16,11 @@ from niclab.traffic.tools.tool import TrafficTest
 
 @library(scope="GLOBAL")
 class MessageSizes(BenchLibrary):
-    """Keywords that measure messages of every size, and judge them by the sheet or by what other sizes predict."""
+    """Keywords that measure messages of every size, and judge them by the sheet or by what other sizes predict.
+
+    | `Sweep Should Reach The Limits` | TCP_STREAM | profile=full |
+    | `Sweep Should Reach The Limits In Every Direction` | UDP_STREAM |
+    """
 
     @keyword
     def sweep_should_reach_the_limits(self, test: TrafficTest, profile: Profile | None = None) -> None:

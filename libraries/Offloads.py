@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.settings.offloads import offload_proof, offloads
 from niclab.settings.offloads.offload_proof import ProofTraffic
 from niclab.traffic.flows import in_vlan, ipv6, tcp
@@ -13,7 +13,11 @@ from niclab.traffic.flows import in_vlan, ipv6, tcp
 
 @library(scope="GLOBAL")
 class Offloads(BenchLibrary):
-    """Checks that switch offloads. Each puts back what it changes, and fails when it cannot."""
+    """Checks that switch offloads. Each puts back what it changes, and fails when it cannot.
+
+    | `Offload Should Switch As On The Sheet` | tso4 |
+    | `Offload Counters Should Follow The Switch` | tso4 | seconds=5 |
+    """
 
     @keyword
     def offload_should_switch_as_on_the_sheet(self, offload: str) -> None:

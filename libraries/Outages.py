@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.links.failure import Cause
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import Over
@@ -19,6 +19,13 @@ class Outages(BenchLibrary):
     measurement is repeated, at most twice, only where it proves nothing and a server stall may hide a longer outage.
     Each keyword begins with whole bonds; the link that it lets fail stays down. Why it is down is concluded from both
     ends (carrier, interface, driver, switch port, kernel log): another cause than ``by`` is a BenchFault.
+    Checks of an outage raise Undecided where a server stall may hide a longer one in each of three measurements.
+
+    | `Losing The Active Link Should Cost At Most The Allowed Outage` | by=switch-port | over=vlan-on-bond |
+    | `Losing The Backup Link Should Cost Nothing` | by=cable |
+    | `Losing Each Link Should Cost At Most The Allowed Outage` | by=own-link |
+    | `Losing Each Link Should Cost Nothing` | by=cable-or-link |
+    | `Return Of The Primary Link Should Cost At Most The Allowed Outage` | by=switch-port |
     """
 
     @keyword
@@ -33,7 +40,6 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: The outage is proven longer, packets arrived twice, or the bond stays on the lost link.
-            Undecided: A server stall may hide a longer outage in each of three measurements.
             NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
         """
         self._failover(by).active_link(over)
@@ -63,7 +69,6 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: The outage is proven longer, too many packets were lost, or packets arrived twice.
-            Undecided: A server stall may hide a longer outage in each of three measurements.
             NotApplicable: The sheet has no limit, or the bench cannot let a link fail in this way.
         """
         self._failover(by).each_link()
@@ -91,7 +96,6 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: The outage is proven longer, packets arrived twice, or the primary link is not used again.
-            Undecided: A server stall may hide a longer outage in each of three measurements.
             NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
         """
         self._failover(by).return_of_the_primary()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
-from niclab.core.verdict import Blamed, require
+from niclab.core.verdict import Blamed, require, require_number
 from niclab.settings.tuning import Tuning, port_of
 
 _BLAMED = "${blamed:Card|Bench}"
@@ -23,9 +22,14 @@ class OwnSuites(BenchLibrary):
     a ``CardFailure`` where the card is wrong, `Bench Should Be` with a ``BenchFault`` where the lab is. Their messages
     have the form of all others: ``subject: measured; expected ... (source)``.
 
-    | ${port} =              | Interface Of | dut.p0 |
-    | ${changes} =           | DutShell.Execute Command | cat /sys/class/net/${port}/carrier_changes |
-    | Card Should Be At Most | changes of carrier of dut.p0 | ${changes} | 2 | our own limit |
+    | ${port} = | `Interface Of` | dut.p0 |
+    | ${address} = | `Address Of` | peer.p0 |
+    | ${changes} = | DutShell.Execute Command | cat /sys/class/net/${port}/carrier_changes |
+    | `Card Should Be` | driver of dut.p0 | ${driver} | e1000e | our own order |
+    | `Card Should Match` | version of dut.p0 | ${version} | ^5[.] |
+    | `Bench Should Be At Least` | free memory of dut in MB | ${memory} | 512 |
+    | `Card Should Be At Most` | changes of carrier of dut.p0 | ${changes} | 2 | our own limit |
+    | `Undo Afterwards` | dut | a dummy interface is made | ip link delete dummy0 |
     """
 
     @keyword
@@ -97,7 +101,7 @@ class OwnSuites(BenchLibrary):
             limit: The limit.
             source: Where it is said.
         """
-        _require_number(subject, found)
+        require_number(subject, found)
         require(blamed, subject, f"{found:g}", f"at least {limit:g}", source, met=found >= limit)
 
     @keyword(f"{_BLAMED} Should Be At Most")
@@ -111,9 +115,5 @@ class OwnSuites(BenchLibrary):
             limit: The limit.
             source: Where it is said.
         """
-        _require_number(subject, found)
+        require_number(subject, found)
         require(blamed, subject, f"{found:g}", f"at most {limit:g}", source, met=found <= limit)
-
-
-def _require_number(subject: str, found: float) -> None:
-    require(Blamed.BENCH, subject, f"{found:g}", "a number", met=math.isfinite(found))

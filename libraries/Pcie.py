@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.checks import pcie
 from niclab.checks.starts import SeenAtStart, Start, Starts
 
 
 @library(scope="GLOBAL")
 class Pcie(BenchLibrary):
-    """Checks of the PCI Express links from the root ports to the dut's ports."""
+    """Checks of the PCI Express links from the root ports to the dut's ports.
+
+    | `PCIe Link Should Have Come Up As On The Sheet` | COLD |
+    """
 
     @keyword
     def pcie_link_should_be_as_on_the_sheet(self) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.checks.starts import Start, Starts
 
 
 @library(scope="GLOBAL")
 class Power(BenchLibrary):
-    """Keywords about power. ``server`` is ``dut`` or ``peer``."""
+    """Keywords about power. ``server`` is ``dut`` or ``peer``.
+
+    | `Start The Dut Once` | COLD |
+    | `Reboot` | dut |
+    | `Power Cycle` | peer |
+    | `Reset By BMC` | dut |
+    """
 
     @keyword(tags=["boots"])
     def power_cycle(self, server: Role) -> None:

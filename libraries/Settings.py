@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.settings import coalescing, mtu, pause, queues, rings
 
 
 @library(scope="GLOBAL")
 class Settings(BenchLibrary):
-    """Checks that change settings of the dut's ports. Each puts back what it changes, and fails when it cannot."""
+    """Checks that change settings of the dut's ports. Each puts back what it changes, and fails when it cannot.
+
+    | `Ring Should Take Its Range` | rx |
+    | `Coalescing Parameter Should Be Settable` | rx-usecs |
+    """
 
     @keyword
     def ring_should_take_its_range(self, ring: str) -> None:

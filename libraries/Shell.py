@@ -13,7 +13,7 @@ from paramiko import RejectPolicy, SSHException
 from robot.libraries.BuiltIn import BuiltIn
 from SSHLibrary import SSHLibrary
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.checks import shells
 from niclab.core.verdict import BenchFault
@@ -21,6 +21,12 @@ from niclab.core.verdict import BenchFault
 
 class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has no types
     """The keywords of SSHLibrary for one server: ``Library    Shell.py    dut    AS    DutShell``.
+
+    Each check of a connection raises BenchFault where it finds something else.
+
+    | ${kernel} = | DutShell.`Execute Command` | uname -r |
+    | DutShell.Start Command | sleep 2 && date |
+    | ${date} = | DutShell.`Read Command Output` | timeout=5 s |
 
     Args:
         server: ``dut`` or ``peer``.
@@ -33,6 +39,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
         super().__init__(timeout=f"{timeout_s} s")
         self._server, self._timeout = server, f"{timeout_s} s"
 
+    @keyword
     def open_shell(self) -> None:
         """Log in to the server. `Close All Connections` ends it. The server cannot be behind a jump host."""
         ssh = self.run.server(self._server).ssh.endpoint
@@ -49,6 +56,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
             raise BenchFault(f"{self._server.value}: {error}; expected: a host key of {ssh.known_hosts}") from error
         client.get_transport().sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    @keyword
     def execute_command(
         self,
         command: str,
@@ -69,6 +77,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
         wanted = (return_stdout, return_stderr, return_rc)
         return super().execute_command(command, *wanted, timeout=timeout or self._timeout)
 
+    @keyword
     def read_command_output(
         self,
         return_stdout: bool = True,
@@ -86,29 +95,20 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
         """
         return super().read_command_output(return_stdout, return_stderr, return_rc, timeout or self._timeout)
 
+    @keyword
     def commands_should_run_on_the_server(self) -> None:
-        """Check that a command runs on this server and on no other, and that its exit status comes back.
-
-        Raises:
-            BenchFault: It runs elsewhere, or with another status; or both servers have the same name.
-        """
+        """Check that a command runs on this server and on no other, and that its exit status comes back."""
         shells.runs_on_its_server(self.run, self._server, lambda it: self.execute_command(it, return_rc=True))
 
+    @keyword
     def background_program_should_be_read_when_it_ends(self) -> None:
-        """Start a program, run a command meanwhile, and check that the output of both is read.
-
-        Raises:
-            BenchFault: Other output is read.
-        """
+        """Start a program, run a command meanwhile, and check that the output of both is read."""
         shells.background_is_read_at_its_end(
             self._server, self.start_command, self.execute_command, self.read_command_output
         )
 
+    @keyword
     def file_should_come_back_unchanged(self) -> None:
-        """Copy a file to the server and back, and check that its content is the same.
-
-        Raises:
-            BenchFault: It has changed.
-        """
+        """Copy a file to the server and back, and check that its content is the same."""
         folder = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
         shells.file_comes_back(self.run, self._server, self.put_file, self.get_file, folder)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.hosts.steering.linux import cpus_of_list
 from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.settings import steering
@@ -13,7 +13,11 @@ from niclab.settings.tuning import port_of
 
 @library(scope="GLOBAL")
 class Steering(BenchLibrary):
-    """Checks that steer interrupts and packets. Each puts back what it changes, and fails when it cannot."""
+    """Checks that steer interrupts and packets. Each puts back what it changes, and fails when it cannot.
+
+    | `Steering Should Be Settable` | rps |
+    | `Interrupts Should Arrive At` | dut.p0 | 0-3 |
+    """
 
     @keyword
     def steering_should_be_settable(self, kind: SteeringKind) -> None:

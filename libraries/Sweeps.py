@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
 from niclab.traffic.fragments import whole_fragments
@@ -16,7 +16,13 @@ from niclab.traffic.runs import experiment
 
 @library(scope="GLOBAL")
 class Sweeps(BenchLibrary):
-    """Keywords that measure over a range on the first path, and judge where the sheet has a limit."""
+    """Keywords that measure over a range on the first path, and judge where the sheet has a limit.
+
+    Each raises Undecided where the runs cannot tell.
+
+    | `Connections Should Reach The Limit` | nic | profile=full |
+    | `Jumbo Frames Should Gain As Predicted` | profile=full |
+    """
 
     @keyword
     def connections_should_reach_the_limit(self, mode: Mode, profile: Profile | None = None) -> None:
@@ -29,7 +35,6 @@ class Sweeps(BenchLibrary):
         Raises:
             CardFailure: A limit of throughput or of the receiver's CPU is missed.
             BenchFault: A run fails, or the bench may be why a limit is missed.
-            Undecided: The runs cannot tell.
             NotApplicable: The card or its driver has no such mode, or the sheet does not know the limit.
         """
         connection_counts.want_mode(self.run, mode)
@@ -44,7 +49,6 @@ class Sweeps(BenchLibrary):
         Raises:
             CardFailure: The frame rate is too low at a size.
             BenchFault: A run fails, or the bench may be why it is too low.
-            Undecided: The runs cannot tell.
             NotApplicable: The sheet knows no frame rate, or line or bus is full at every size.
         """
         found = frame_rate.measure(self.run, self.run.bench.paths[0], logger.console)
@@ -78,7 +82,6 @@ class Sweeps(BenchLibrary):
         Raises:
             CardFailure: The gain is not as predicted, and nothing of the bench explains it.
             BenchFault: A run fails, or the bench may be why.
-            Undecided: The runs cannot tell.
             NotApplicable: The sheet knows no frame rate, or the card takes no jumbo frames.
         """
         found = jumbo.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.links import switch_ports
 from niclab.switch.switch_records import PortState
 
@@ -14,7 +14,13 @@ from niclab.switch.switch_records import PortState
 class SwitchPorts(BenchLibrary):
     """Keywords about ports of the switch, also for suites of your own: `Shut Switch Port    dut.p1`.
 
-    ``port`` is a port of a server and means the port at the other end of its cable.
+    ``port`` is a port of a server and means the port at the other end of its cable. Each keyword raises NotApplicable
+    where that is no port of the switch.
+
+    | `Shut Switch Port` | dut.p1 |
+    | `Open Switch Port` | dut.p1 |
+    | `Get Switch Port State` | dut.p1 |
+    | `Get Switch Port Counter` | dut.p1 | in_errors |
     """
 
     @keyword
@@ -26,7 +32,6 @@ class SwitchPorts(BenchLibrary):
 
         Raises:
             BenchFault: Another than this run has shut it, or the switch does not shut it.
-            NotApplicable: The server's port is on no switch.
         """
         switch_ports.shut(self.run, self.run.bench.port(port))
 
@@ -39,7 +44,6 @@ class SwitchPorts(BenchLibrary):
 
         Raises:
             BenchFault: The switch does not open it.
-            NotApplicable: The server's port is on no switch.
         """
         switch_ports.open_port(self.run, self.run.bench.port(port))
 
@@ -62,9 +66,6 @@ class SwitchPorts(BenchLibrary):
 
         Returns:
             The state, with ``admin``, ``oper`` and ``speed_mbps``.
-
-        Raises:
-            NotApplicable: The server's port is on no switch.
         """
         return self.run.switch.ports.state(switch_ports.switch_port(self.run, self.run.bench.port(port)))
 
@@ -81,6 +82,5 @@ class SwitchPorts(BenchLibrary):
 
         Raises:
             BenchFault: The switch has no such counter.
-            NotApplicable: The server's port is on no switch.
         """
         return switch_ports.count(self.run, self.run.bench.port(port), counter)

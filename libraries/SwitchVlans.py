@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.links import switch_ports, switched
 from niclab.links.switched import SwitchedPath
 
 
 @library(scope="GLOBAL")
 class SwitchVlans(BenchLibrary):
-    """Keywords about VLANs of the switch. `Restore Switch VLANs` undoes all of them."""
+    """Keywords about VLANs of the switch. `Restore Switch VLANs` undoes all of them.
+
+    | `Put First Path In Switch VLANs` | dut_vlan=103 | peer_vlan=103 |
+    | `Make Every Switch Port A Trunk` | vlan=103 |
+    """
 
     @keyword("Put First Path In Switch VLANs")
     def put_first_path_in_switch_vlans(self, dut_vlan: int, peer_vlan: int) -> None:

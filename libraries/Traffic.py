@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
@@ -16,7 +16,12 @@ from niclab.traffic.limits import tcp_limits
 
 @library(scope="GLOBAL")
 class Traffic(BenchLibrary):
-    """Keywords about TCP traffic."""
+    """Keywords about TCP traffic.
+
+    | `TCP Should Reach The Limit` | sender=dut | profile=full |
+    | `TCP Over The Bonds Should Reach The Limit` | sender=peer |
+    | `Send TCP` | sender=dut | seconds=2 |
+    """
 
     @keyword
     def start_steady_traffic(self) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from listeners.TuningScopes import TuningScopes
 from niclab.bench.records import Role
 from niclab.card import Setting, SettingKind
@@ -22,10 +22,14 @@ class Tuning(BenchLibrary):
     Nothing has to be undone: what is set in a test is put back when the test has ended, what is set in the setup of a
     suite when the suite has. The undo is in the journal first, so that a killed run leaves nothing behind either.
 
-    | `Set Ring`         | dut.p0 | rx | 4096 |
-    | `Set Coalescing`   | dut.p0 | rx-usecs | 50 |
+    | `Set Ring` | dut.p0 | rx | 4096 |
+    | `Set Coalescing` | dut.p0 | rx-usecs | 50 |
     | `Set IRQ Affinity` | dut.p0 | 0-3 |
-    | `Set Sysctl`       | dut | net.ipv4.tcp_rmem | 4096 1048576 6291456 |
+    | `Set Offload` | dut.p0 | tso4 | False |
+    | `Set RPS` | dut.p0 | 0-3 |
+    | `Set RFS` | dut.p0 |
+    | `Set XPS` | dut.p0 | 0-3 |
+    | `Set Sysctl` | dut | net.ipv4.tcp_rmem | 4096 1048576 6291456 |
 
     A port is named as in the bench file, ``dut.p0``; ``dut`` alone is its port on the first path. Each keyword raises
     NotApplicable where the sheet or the system does not offer the setting, CardFailure where the dut takes it and does
@@ -41,7 +45,7 @@ class Tuning(BenchLibrary):
             ring: ``rx``, ``tx``, ``rx_mini`` or ``rx_jumbo``.
             size: Number of descriptors, or ``largest``.
         """
-        self._chosen.set(port, Setting(kind=SettingKind.RING, name=ring, to=size))
+        self.run.part(Chosen).set(port, Setting(kind=SettingKind.RING, name=ring, to=size))
 
     @keyword
     def set_coalescing(self, port: str, parameter: str, value: int) -> None:
@@ -52,7 +56,7 @@ class Tuning(BenchLibrary):
             parameter: Name as of ``ethtool -C``, such as ``rx-usecs``.
             value: Its value, in the unit of its name.
         """
-        self._chosen.set(port, Setting(kind=SettingKind.COALESCING, name=parameter, to=value))
+        self.run.part(Chosen).set(port, Setting(kind=SettingKind.COALESCING, name=parameter, to=value))
 
     @keyword
     def set_offload(self, port: str, offload: str, on: bool) -> None:
@@ -63,7 +67,7 @@ class Tuning(BenchLibrary):
             offload: Name of a row of the sheet, such as ``tso4``.
             on: True or false.
         """
-        self._chosen.set(port, Setting(kind=SettingKind.OFFLOAD, name=offload, to=on))
+        self.run.part(Chosen).set(port, Setting(kind=SettingKind.OFFLOAD, name=offload, to=on))
 
     @keyword("Set IRQ Affinity")
     def set_irq_affinity(self, port: str, cpus: str) -> None:
@@ -73,7 +77,7 @@ class Tuning(BenchLibrary):
             port: Name of the port.
             cpus: Numbers and ranges, such as ``0-2,5``.
         """
-        self._chosen.steer(port, SteeringKind.IRQ, cpus_of_list(cpus))
+        self.run.part(Chosen).steer(port, SteeringKind.IRQ, cpus_of_list(cpus))
 
     @keyword("Set RPS")
     def set_rps(self, port: str, cpus: str) -> None:
@@ -83,7 +87,7 @@ class Tuning(BenchLibrary):
             port: Name of the port.
             cpus: Numbers and ranges, such as ``0-2,5``.
         """
-        self._chosen.steer(port, SteeringKind.RPS, cpus_of_list(cpus))
+        self.run.part(Chosen).steer(port, SteeringKind.RPS, cpus_of_list(cpus))
 
     @keyword("Set RFS")
     def set_rfs(self, port: str) -> None:
@@ -92,7 +96,7 @@ class Tuning(BenchLibrary):
         Args:
             port: Name of the port.
         """
-        self._chosen.steer(port, SteeringKind.RFS, frozenset())
+        self.run.part(Chosen).steer(port, SteeringKind.RFS, frozenset())
 
     @keyword("Set XPS")
     def set_xps(self, port: str, cpus: str) -> None:
@@ -102,7 +106,7 @@ class Tuning(BenchLibrary):
             port: Name of the port.
             cpus: Numbers and ranges, such as ``0-2,5``.
         """
-        self._chosen.steer(port, SteeringKind.XPS, cpus_of_list(cpus))
+        self.run.part(Chosen).steer(port, SteeringKind.XPS, cpus_of_list(cpus))
 
     @keyword
     def set_sysctl(self, server: Role, name: str, value: str) -> None:
@@ -113,8 +117,4 @@ class Tuning(BenchLibrary):
             name: Name of the sysctl.
             value: Its value; several numbers are separated by blanks.
         """
-        self._chosen.set_sysctl(server, name, value)
-
-    @property
-    def _chosen(self) -> Chosen:
-        return self.run.part(Chosen)
+        self.run.part(Chosen).set_sysctl(server, name, value)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from robot.api import logger
-from robot.api.deco import keyword, library
+from robot.api.deco import library
 
-from BenchLibrary import BenchLibrary
+from BenchLibrary import BenchLibrary, keyword
 from niclab.links.upper.vlans import HostVlans
 
 
 @library(scope="GLOBAL")
 class Vlans(BenchLibrary):
-    """Keywords about VLANs of the servers. `Remove VLANs` undoes all of them."""
+    """Keywords about VLANs of the servers. `Remove VLANs` undoes all of them.
+
+    | `Put VLANs On The First Path` | dut_vlan=3 | peer_vlan=3 |
+    | `Put VLANs In VLANs On The First Path` | outer=5 | inner=3 |
+    | `Put VLANs On The Bonds` | vlan=3 |
+    """
 
     @keyword("Put VLANs On The First Path")
     def put_vlans_on_the_first_path(self, dut_vlan: int, peer_vlan: int) -> None:

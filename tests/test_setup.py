@@ -5,23 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
 from pathlib import Path
 
 import pytest
+from programs import program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REAL = "commands:\n  up: ssh pdu.lab.example power-on rack3\n"
 VIRTUAL = "commands:\n  up: lab/virtual/vbench up\n"
 SAYING = '#!/bin/sh\nprintf "%s|" "$(basename "$0")" "$@" >> "{said}"\necho >> "{said}"\n'
 APT = '#!/bin/sh\necho "$@" >> "{said}"\ncat "$POLICY_RC_D" >> "{said}"\n'
-
-
-def program(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 class TestMake:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -50,16 +51,23 @@ def bench(bench_folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBench:
     return made
 
 
-@pytest.fixture
-def taken(bench: FakeBench) -> Iterator[Run]:
-    """A bench that is always up, taken, its links prepared."""
-    bench.write(commands=False, cables=True)
+@contextmanager
+def prepared(bench: FakeBench) -> Iterator[Run]:
+    """A run of a bench with its links prepared; it is left without an undo."""
     made = bench.take()
     made.part(PreparedPorts).prepare()
     yield made
     runs._CURRENT.clear()
     with made._stack:
         made.bench_servers.close()
+
+
+@pytest.fixture
+def taken(bench: FakeBench) -> Iterator[Run]:
+    """A bench that is always up, taken, its links prepared."""
+    bench.write(commands=False, cables=True)
+    with prepared(bench) as made:
+        yield made
 
 
 @pytest.fixture
@@ -83,9 +91,5 @@ def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     bench.give_patch_panel()
     for address, port in LEARNED.values():
         switch.learn(address, port)
-    made = bench.take()
-    made.part(PreparedPorts).prepare()
-    yield made
-    runs._CURRENT.clear()
-    with made._stack:
-        made.bench_servers.close()
+    with prepared(bench) as made:
+        yield made

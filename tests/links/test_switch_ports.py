@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from bench_fixtures import prepared
 from fake_bench import FakeBench
 from fake_switch import PORTS, FakeSwitch
 
 from niclab.core.undo import ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import switch_ports, wiring
-from niclab.run import run as runs
-from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.switch.switch_records import Admin, Oper, PortVlans
 from SwitchLinks import SwitchLinks
@@ -26,12 +25,8 @@ DEFAULT = PortVlans(1, frozenset({1}), frozenset())
 def on_switch(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """A taken bench whose path b goes through the switch."""
     assert switch
-    made = bench.take()
-    made.part(PreparedPorts).prepare()
-    yield made
-    runs._CURRENT.clear()
-    with made._stack:
-        made.bench_servers.close()
+    with prepared(bench) as made:
+        yield made
 
 
 class Keywords(SwitchPorts, SwitchVlans, SwitchLinks):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 from pathlib import Path
 
 import pytest
+from programs import program
 from robot_runs import RobotRun
 
 from niclab.core.verdict import BenchFault
@@ -27,13 +27,6 @@ out=$(sed -n 's/.*"output": "\\(.*\\)",/\\1/p' "$NICLAB_REPORT_SETTINGS")
 mkdir -p "$out"
 cp "$NICLAB_REPORT_SETTINGS" "$out/settings.json"
 """
-
-
-def program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import json
 import os
 import re
 import shutil
-import stat
 from pathlib import Path
 
 import pytest
+from programs import program
 
 from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
@@ -22,13 +22,6 @@ echo "$@" >> "{said}"
 mkdir -p node_modules/allure && touch node_modules/allure/cli.js
 """
 FAILING_NPM = "#!/bin/sh\necho npm cannot reach its registry >&2\nexit 7\n"
-
-
-def program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.bottleneck import Before, hindrances, look_before
 from niclab.traffic.limits.pcie_ceiling import Ceiling
 from niclab.traffic.runs import endpoints
-from niclab.traffic.runs.measuring import Conservation, EndOfRun, TrafficRun
+from niclab.traffic.runs.traffic_run import Conservation, EndOfRun, TrafficRun
 from niclab.traffic.tools.tool import CpuScale, Order, ToolResult
 
 LINE_BPS = 50e6

@@ -12,7 +12,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.questions import at_least
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import Answer, Question, judge
-from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.runs.traffic_run import TrafficRun
 
 
 class Toy(Answer):

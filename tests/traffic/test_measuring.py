@@ -20,7 +20,7 @@ from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.traffic import WorthlessResult
 from niclab.traffic.runs import endpoints, measuring, run_count
-from niclab.traffic.runs.measuring import Conservation, TrafficRun, described
+from niclab.traffic.runs.traffic_run import Conservation, TrafficRun, described
 from niclab.traffic.tools.tool import Order, TrafficTest
 
 LINE_MBPS = 50

@@ -12,7 +12,7 @@ from niclab.core.verdict import BenchFault
 from niclab.links import patch_panel
 from niclab.run.run import Run
 from niclab.traffic.runs import measuring
-from niclab.traffic.runs.measuring import TrafficRun, described
+from niclab.traffic.runs.traffic_run import TrafficRun, described
 from niclab.traffic.tools.tool import Order
 
 

@@ -17,7 +17,7 @@ from niclab.run.run import Run
 from niclab.traffic import WorthlessResult
 from niclab.traffic.flows import tcp
 from niclab.traffic.runs import endpoints, measuring
-from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order
 from niclab.transports.ssh.ssh import Result
 

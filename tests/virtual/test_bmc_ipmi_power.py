@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,6 @@ import pytest
 from bench_fakes import wait_for
 from bmc_bench import ConstantsOf20Bytes, RunningBmc, seconds_of
 from pyipmi.errors import AuthenticationError, CompletionCodeError, MessageStatusCodeError, RetryError
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBmc]:
-    with RunningBmc(tmp_path_factory.mktemp("bmc")) as running:
-        yield running
-
-
-@pytest.fixture
-def bmc(shared: RunningBmc) -> RunningBmc:
-    shared.reset()
-    return shared
 
 
 @pytest.mark.parametrize("suite", ["3", "17"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyipmi.sdr
@@ -13,18 +12,6 @@ from bmc_bench import RunningBmc
 from pyipmi.errors import CompletionCodeError
 
 from control import ControlError
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBmc]:
-    with RunningBmc(tmp_path_factory.mktemp("bmc")) as running:
-        yield running
-
-
-@pytest.fixture
-def bmc(shared: RunningBmc) -> RunningBmc:
-    shared.reset()
-    return shared
 
 
 def _sensors(bmc: RunningBmc) -> dict[str, list[str]]:

@@ -8,7 +8,6 @@ import logging
 import socket
 import struct
 import time
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,18 +35,6 @@ OPEN_SESSION = bytes.fromhex("0600ff0706100000000000000000200001040000a4a3a2a0")
 SHARED = settings(
     max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBmc]:
-    with RunningBmc(tmp_path_factory.mktemp("bmc")) as running:
-        yield running
-
-
-@pytest.fixture
-def bmc(shared: RunningBmc) -> RunningBmc:
-    shared.reset()
-    return shared
 
 
 def _ask(bmc: RunningBmc, datagram: bytes, timeout_s: float = 30.0) -> bytes:

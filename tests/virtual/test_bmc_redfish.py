@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,18 +18,6 @@ RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
 LOG = f"{SYSTEM}/LogServices/SEL"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 TIMEOUT_S = 30.0
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBmc]:
-    with RunningBmc(tmp_path_factory.mktemp("bmc")) as running:
-        yield running
-
-
-@pytest.fixture
-def bmc(shared: RunningBmc) -> RunningBmc:
-    shared.reset()
-    return shared
 
 
 def _call(bmc: RunningBmc, method: str, path: str, user: str | None = "admin", **arguments: Any) -> requests.Response:

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from programs import program
 
 import cardmodel
 import debian
@@ -29,15 +30,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def program(file: Path, prints: str) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f'#!/bin/sh\necho "{prints}"\n')
-    file.chmod(0o755)
-    return file
+def says(file: Path, prints: str) -> Path:
+    return program(file, f'#!/bin/sh\necho "{prints}"\n')
 
 
 def of_this_machine(cache: Path, version: str) -> Path:
-    return program(cache.parent / "bin" / qemu.PROGRAM, f"QEMU emulator version {version} (Debian)")
+    return says(cache.parent / "bin" / qemu.PROGRAM, f"QEMU emulator version {version} (Debian)")
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def archive(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (tree / "DEBIAN/control").write_text(
             f"Package: {name}\nVersion: 1:10.0.2\nArchitecture: all\nMaintainer: A <a@b>\nDescription: test\n"
         )
-        program(tree / "usr/bin" / qemu.PROGRAM, "QEMU emulator version 10.0.2 with $LD_LIBRARY_PATH and $*")
+        says(tree / "usr/bin" / qemu.PROGRAM, "QEMU emulator version 10.0.2 with $LD_LIBRARY_PATH and $*")
         (tree / "usr/lib/x86_64-linux-gnu").mkdir(parents=True)
         (tree / "usr/lib/x86_64-linux-gnu/libslirp.so.0").write_text("")
         subprocess.run(
@@ -111,7 +109,7 @@ def test_an_unpacked_one_finds_its_libraries_and_its_data_before_those_of_the_ma
 def test_a_chosen_one_is_used_whatever_its_age(
     cache: Path, archive: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = program(cache.parent / "own", "QEMU emulator version 7.2.0")
+    chosen = says(cache.parent / "own", "QEMU emulator version 7.2.0")
     monkeypatch.setenv("VBENCH_QEMU", str(chosen))
     assert qemu.ensure(NEEDS_9) == qemu.Qemu((str(chosen),), (7, 2)) and not archive
 
@@ -124,7 +122,7 @@ def test_what_is_no_qemu_is_refused(
 ) -> None:
     chosen = cache.parent / "own"
     if prints:
-        program(chosen, prints)
+        says(chosen, prints)
     monkeypatch.setenv("VBENCH_QEMU", str(chosen))
     with pytest.raises(qemu.QemuError, match=complaint):
         qemu.ensure(NEEDS_9)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from bench_fakes import undisturbed, wait_for
-from switch_bench import BROADCAST, MAC, PORTS, A, B, SwitchBench, frame, needs_net_snmp, switch_bench
+from switch_bench import BROADCAST, MAC, PORTS, A, B, SwitchBench, frame, needs_net_snmp
 from test_switch_protocols import FAST, JOINED, Information, answer, bond, encode, server_says
 
 from control import ControlError
@@ -27,17 +26,11 @@ RECEIVED = "1.3.6.1.2.1.31.1.1.1.7.101"
 SERVER = bytes.fromhex("001b21aaaa01")
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[SwitchBench]:
-    with switch_bench() as bench:
-        yield bench
-
-
 @pytest.fixture
-def bench(shared: SwitchBench) -> SwitchBench:
-    shared.reset()
-    shared.quiet()
-    return shared
+def bench(running_switch: SwitchBench) -> SwitchBench:
+    running_switch.reset()
+    running_switch.quiet()
+    return running_switch
 
 
 def silent(bench: SwitchBench) -> bool:

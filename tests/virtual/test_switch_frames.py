@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from bench_fakes import wait_for
-from switch_bench import BROADCAST, PORTS, A, B, C, SwitchBench, frame, needs_net_snmp, switch_bench
+from switch_bench import BROADCAST, PORTS, A, B, C, SwitchBench, frame, needs_net_snmp
 
 pytestmark = needs_net_snmp
 
@@ -17,16 +15,10 @@ FDB = "1.3.6.1.2.1.17.7.1.2.2.1.2"
 PAUSE, STP = bytes.fromhex("0180c2000001"), bytes.fromhex("0180c2000000")
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[SwitchBench]:
-    with switch_bench() as bench:
-        yield bench
-
-
 @pytest.fixture
-def bench(shared: SwitchBench) -> SwitchBench:
-    shared.reset()
-    return shared
+def bench(running_switch: SwitchBench) -> SwitchBench:
+    running_switch.reset()
+    return running_switch
 
 
 def make_vlan(bench: SwitchBench, vlan: int, egress: set[int], untagged: set[int]) -> None:

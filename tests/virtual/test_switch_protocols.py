@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from bench_fakes import wait_for
 from cable_bench import Nic
-from switch_bench import BROADCAST, MAC, A, B, SwitchBench, frame, needs_net_snmp, switch_bench
+from switch_bench import BROADCAST, MAC, A, B, SwitchBench, frame, needs_net_snmp
 
 from switch import lldp
 from switch.config import PortConfig
@@ -142,17 +142,11 @@ def test_a_lacpdu_is_read_as_it_was_written() -> None:
 # --- both at the process
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[SwitchBench]:
-    with switch_bench() as bench:
-        yield bench
-
-
 @pytest.fixture
-def bench(shared: SwitchBench) -> SwitchBench:
-    shared.reset()
-    shared.quiet()
-    return shared
+def bench(running_switch: SwitchBench) -> SwitchBench:
+    running_switch.reset()
+    running_switch.quiet()
+    return running_switch
 
 
 def answer(nic: Nic) -> Lacpdu | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from bench_fakes import wait_for
-from switch_bench import AUTH, MAC, PRIV, READ, SwitchBench, needs_net_snmp, switch_bench
+from switch_bench import AUTH, MAC, PRIV, READ, SwitchBench, needs_net_snmp
 
 pytestmark = needs_net_snmp
 
@@ -17,16 +16,10 @@ VLAN, PVID = "1.3.6.1.2.1.17.7.1.4.3.1", "1.3.6.1.2.1.17.7.1.4.5.1.1"
 V3 = ["-v3", "-l", "authPriv", "-a", "SHA-256", "-x", "AES"]
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[SwitchBench]:
-    with switch_bench() as bench:
-        yield bench
-
-
 @pytest.fixture
-def bench(shared: SwitchBench) -> SwitchBench:
-    shared.reset()
-    return shared
+def bench(running_switch: SwitchBench) -> SwitchBench:
+    running_switch.reset()
+    return running_switch
 
 
 def login(user: str = "admin", auth: str = AUTH, priv: str = PRIV) -> list[str]:

@@ -10,6 +10,7 @@ verdicts apart by that prefix, so the names are part of the interface.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -117,3 +118,16 @@ def require(blamed: Blamed, subject: str, measured: str, expected: str, source: 
     if not met:
         text = f"{subject}: {measured}; expected {expected}{f' ({source})' if source else ''}"
         blame([Trouble(text, of_card=blamed is Blamed.CARD)])
+
+
+def require_number(subject: str, found: float) -> None:
+    """Require that a test compares a number, not an infinite one and not NaN.
+
+    Args:
+        subject: What was measured.
+        found: What was found.
+
+    Raises:
+        BenchFault: It is no number.
+    """
+    require(Blamed.BENCH, subject, f"{found:g}", "a number", met=math.isfinite(found))

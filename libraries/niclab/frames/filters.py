@@ -6,14 +6,16 @@ Without frames that arrive, frames that do not arrive prove nothing: each exchan
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from niclab.bench.records import Port, Role, SiliconFact
 from niclab.card import ExactFilter, FilterFacts, MulticastFilter, OffloadName
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
+from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives, FrameStream, PortModes
 from niclab.links import link_checks
 from niclab.links.upper import upper_devices
@@ -36,6 +38,20 @@ ADDRESSES = 12
 VLANS = (2, 5, 127, 128, 1023, 2047, 2048, 4093)
 TOGETHER = 8
 SEED = 19
+
+
+def _from_peer(
+    bench: FrameBench, sent: Callable[[Port], Sequence[FrameStream]], say: Say, modes: PortModes | None = None
+) -> Ledger:
+    """Send from every port of the peer at once and judge; ``modes``: of every port of the dut."""
+    streams = [stream for port in bench.of(Role.PEER) for stream in sent(port)]
+    listening = dict.fromkeys(bench.of(Role.DUT), modes) if modes else None
+    ledger, _ = exchange(bench.run, streams, say, listening)
+    return ledger
+
+
+def _to_own_address(bench: FrameBench, port: Port) -> FrameStream:
+    return bench.frames("frames to its own address", port, COUNT, SIZES)
 
 
 def _only(stream: FrameStream, at_port: Arrives) -> FrameStream:
@@ -71,14 +87,12 @@ def _refused_address(run: Run, bench: FrameBench, say: Say) -> str:
     strange, fact = strange_addresses(STRANGE, SEED), SiliconFact.UNICAST_FILTER
     if _section(run).unicast is ExactFilter.EXACT and run.bench.deviation(run.card.name, fact) is None:
         return strange[0]
-    streams = list[FrameStream]()
-    for port in bench.of(Role.PEER):
-        streams.append(bench.frames("frames to its own address", port, COUNT, SIZES))
-        streams += [
-            _only(bench.frames(f"frames to {mac}", port, PER_GROUP, SIZES, destination=mac), Arrives.ANY)
-            for mac in strange
-        ]
-    ledger, _ = exchange(run, streams, say)
+
+    def sent(port: Port) -> list[FrameStream]:
+        made = [bench.frames(f"frames to {mac}", port, PER_GROUP, SIZES, destination=mac) for mac in strange]
+        return [_to_own_address(bench, port), *(_only(each, Arrives.ANY) for each in made)]
+
+    ledger = _from_peer(bench, sent, say)
     arrived = [leg.streams[flow].frame for leg in ledger.legs for flow in leg.arrived]
     passed = {frame.destination for frame in arrived if frame is not None}
     refused = [mac for mac in strange if mac not in passed]
@@ -104,7 +118,7 @@ def own_address_only(run: Run, say: Say) -> None:
     """
     _require_exact(run, SiliconFact.UNICAST_FILTER)
     bench = FrameBench(run)
-    exchange(run, [stream for port in bench.of(Role.PEER) for stream in _addressed(bench, port)], say)
+    _from_peer(bench, partial(_addressed, bench), say)
 
 
 def _addressed(bench: FrameBench, port: Port) -> list[FrameStream]:
@@ -112,7 +126,7 @@ def _addressed(bench: FrameBench, port: Port) -> list[FrameStream]:
     near = near_addresses(own, BITS)
     refused = [("a near address", mac) for mac in near] + [("a strange address", strange_addresses(1, SEED)[0])]
     return [
-        bench.frames("frames to its own address", port, COUNT, SIZES),
+        _to_own_address(bench, port),
         *(
             _only(bench.frames(f"frames to {n} {m}", port, COUNT, SIZES, destination=m), Arrives.NONE)
             for n, m in refused
@@ -137,14 +151,13 @@ def promiscuous(run: Run, say: Say) -> None:
     """
     bench = FrameBench(run)
     strange = _refused_address(run, bench, say)
-    for on in (True, False):
-        streams = list[FrameStream]()
-        for port in bench.of(Role.PEER):
-            name = f"frames to a strange address {'while promiscuous' if on else 'afterwards'}"
-            made = bench.frames(name, port, COUNT, SIZES, destination=strange)
-            own = bench.frames("frames to its own address", port, COUNT, SIZES)
-            streams += [own, _only(made, Arrives.ALL if on else Arrives.NONE)]
-        exchange(run, streams, say, {port: PortModes(promiscuous=on) for port in bench.of(Role.DUT)})
+
+    def sent(name: str, at_port: Arrives, port: Port) -> list[FrameStream]:
+        made = bench.frames(f"frames to a strange address {name}", port, COUNT, SIZES, destination=strange)
+        return [_to_own_address(bench, port), _only(made, at_port)]
+
+    _from_peer(bench, partial(sent, "while promiscuous", Arrives.ALL), say, PortModes(promiscuous=True))
+    _from_peer(bench, partial(sent, "afterwards", Arrives.NONE), say, PortModes(promiscuous=False))
 
 
 def groups(run: Run, say: Say) -> None:
@@ -163,18 +176,17 @@ def groups(run: Run, say: Say) -> None:
     macs = strange_addresses(GROUPS + UNJOINED, SEED, multicast=True)
     joined, others = macs[:GROUPS], macs[GROUPS:]
     bench = FrameBench(run)
-    streams = [stream for port in bench.of(Role.PEER) for stream in _to_groups(bench, port, joined, Arrives.ALL)]
-    exchange(run, streams, say, {port: PortModes(groups=tuple(joined)) for port in bench.of(Role.DUT)})
+    _from_peer(bench, partial(_to_groups, bench, joined, Arrives.ALL), say, PortModes(groups=tuple(joined)))
     _left(run, bench, joined[-UNJOINED:] + others, say)
 
 
 def _left(run: Run, bench: FrameBench, others: Sequence[str], say: Say) -> None:
     """Groups that were left, or never joined, do not get through; how many may, the kind of the filter says."""
-    streams = list[FrameStream]()
-    for port in bench.of(Role.PEER):
-        streams += [bench.frames("frames to its own address", port, COUNT, SIZES)]
-        streams += _to_groups(bench, port, others, Arrives.ANY)
-    ledger, _ = exchange(run, streams, say)
+
+    def sent(port: Port) -> list[FrameStream]:
+        return [_to_own_address(bench, port), *_to_groups(bench, others, Arrives.ANY, port)]
+
+    ledger = _from_peer(bench, sent, say)
     facts = _section(run)
     allowed = {MulticastFilter.EXACT: 0, MulticastFilter.HASH: len(others) // HASH_LEAKS}.get(
         facts.multicast, len(others)
@@ -190,7 +202,7 @@ def _left(run: Run, bench: FrameBench, others: Sequence[str], say: Say) -> None:
     fail_with(problems)
 
 
-def _to_groups(bench: FrameBench, port: Port, macs: Sequence[str], at_port: Arrives) -> list[FrameStream]:
+def _to_groups(bench: FrameBench, macs: Sequence[str], at_port: Arrives, port: Port) -> list[FrameStream]:
     return [
         _only(bench.frames(f"frames to group {mac}", port, PER_GROUP, SIZES, destination=mac), at_port) for mac in macs
     ]
@@ -212,11 +224,12 @@ def all_groups(run: Run, say: Say) -> None:
     """
     bench, macs = FrameBench(run), strange_addresses(TOGETHER, SEED + 1, multicast=True)
     refused = _refused_address(run, bench, say)
-    streams = list[FrameStream]()
-    for port in bench.of(Role.PEER):
+
+    def sent(port: Port) -> list[FrameStream]:
         strange = bench.frames("frames to a strange address", port, COUNT, SIZES, destination=refused)
-        streams += [*_to_groups(bench, port, macs, Arrives.ALL), _only(strange, Arrives.NONE)]
-    exchange(run, streams, say, {port: PortModes(all_multicast=True) for port in bench.of(Role.DUT)})
+        return [*_to_groups(bench, macs, Arrives.ALL, port), _only(strange, Arrives.NONE)]
+
+    _from_peer(bench, sent, say, PortModes(all_multicast=True))
 
 
 def more_addresses(run: Run, say: Say) -> None:
@@ -233,12 +246,11 @@ def more_addresses(run: Run, say: Say) -> None:
         NotApplicable: A server cannot send frames of its own.
     """
     bench, macs = FrameBench(run), strange_addresses(ADDRESSES, SEED + 2)
-    streams = [
-        bench.frames(f"frames to address {mac}", port, PER_GROUP, SIZES, destination=mac)
-        for port in bench.of(Role.PEER)
-        for mac in macs
-    ]
-    exchange(run, streams, say, {port: PortModes(addresses=tuple(macs)) for port in bench.of(Role.DUT)})
+
+    def sent(port: Port) -> list[FrameStream]:
+        return [bench.frames(f"frames to address {mac}", port, PER_GROUP, SIZES, destination=mac) for mac in macs]
+
+    _from_peer(bench, sent, say, PortModes(addresses=tuple(macs)))
 
 
 def changed_address(run: Run, say: Say) -> None:
@@ -287,18 +299,17 @@ def _address(run: Run, port: Port, own: str, new: str) -> Iterator[None]:
 
 
 def _answers_at(run: Run, bench: FrameBench, now: dict[Port, str], before: dict[Port, str], say: Say) -> None:
-    streams = list[FrameStream]()
     exact = _section(run).unicast is ExactFilter.EXACT and not run.bench.deviation(
         run.card.name, SiliconFact.UNICAST_FILTER
     )
-    for sender in bench.of(Role.PEER):
+
+    def sent(sender: Port) -> list[FrameStream]:
         port = run.bench.partner(sender)
         old = bench.frames(f"frames to {before[port]}", sender, COUNT, SIZES, destination=before[port])
-        streams += [
-            bench.frames(f"frames to {now[port]}", sender, COUNT, SIZES, destination=now[port]),
-            _only(old, Arrives.NONE if exact else Arrives.ANY),
-        ]
-    exchange(run, streams, say)
+        new = bench.frames(f"frames to {now[port]}", sender, COUNT, SIZES, destination=now[port])
+        return [new, _only(old, Arrives.NONE if exact else Arrives.ANY)]
+
+    _from_peer(bench, sent, say)
 
 
 def vlans(run: Run, say: Say) -> None:

@@ -95,7 +95,16 @@ class HostPci(Protocol):
 
     def device(self, address: str) -> PciDevice: ...
     def driver(self, address: str) -> str | None: ...
-    def path(self, address: str) -> tuple[PcieLink, ...]: ...
+    def path(self, address: str) -> tuple[PcieLink, ...]:
+        """Return every PCIe link from the root port down to ``address``, at least one.
+
+        The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.
+
+        Raises:
+            ReadError: The two ends of a link report different speeds or widths.
+            BenchFault: No link leads to the device, or one is not trained.
+        """
+
     def interface_at(self, address: str, port_index: int | None = None) -> str: ...
     def detach_driver(self, address: str) -> None: ...
     def aer(self, address: str) -> AerCounters | None: ...
@@ -150,9 +159,22 @@ class HostLinks(Protocol):
         wait_s: int = 1,
         size: int | None = None,
         dont_fragment: bool = False,
-    ) -> PingResult: ...
+    ) -> PingResult:
+        """Ping ``destination``; no answer at all is a result, not an error.
+
+        Args:
+            destination: Address that is pinged.
+            source: Interface or address to send from.
+            count: Number of pings that are judged; more are sent, so that the last answer is waited for.
+            interval_s: Seconds between packets.
+            wait_s: Whole seconds to wait for the last answer, where none has come.
+            size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
+            dont_fragment: Send each ping in one piece.
+        """
+
     def listeners(self, port: int) -> tuple[str, ...]: ...
-    def listening_command(self, port: int, address: str) -> str: ...
+    def listening_command(self, port: int, address: str) -> str:
+        """Return a condition of the shell: somebody listens at an address with TCP."""
 
 
 class HostCounts(Protocol):

@@ -75,29 +75,24 @@ def guarded(sample: Sequence[float], critical: float, correlation: float = 0.0) 
 
 
 def guarded_difference(new: Guarded, old: Guarded) -> Guarded:
-    """``new`` minus ``old``, two independent samples; degrees of freedom by Welch (1947), rounded down."""
-    one, other = new.error**2, old.error**2
-    df = math.floor((one + other) ** 2 / (one**2 / new.df + other**2 / old.df)) if one + other > 0 else new.df
+    """``new`` minus ``old``, two independent samples."""
+    error, df = _summed([(new.error, new.df), (old.error, old.df)])
     return Guarded(
         new.mean - old.mean,
-        math.sqrt(one + other),
-        max(df, 1),
+        error,
+        df,
         new.tail_below + old.tail_above,
         new.tail_above + old.tail_below,
     )
 
 
 def mean_of(parts: Sequence[Guarded]) -> Guarded:
-    """The mean of independent means, each of the same weight; degrees of freedom as in :func:`guarded_difference`."""
-    count = len(parts)
-    squares = [part.error**2 for part in parts]
-    total = math.fsum(squares)
-    smallest = min(part.df for part in parts)
-    df = total**2 / math.fsum(one**2 / part.df for one, part in zip(squares, parts, strict=True)) if total else smallest
+    """The mean of independent means, each of the same weight."""
+    error, df = _summed([(part.error, part.df) for part in sorted(parts, key=lambda part: part.df)])
     return Guarded(
         fmean(part.mean for part in parts),
-        math.sqrt(total) / count,
-        max(math.floor(df), 1),
+        error / len(parts),
+        df,
         fmean(part.tail_below for part in parts),
         fmean(part.tail_above for part in parts),
     )
@@ -105,12 +100,20 @@ def mean_of(parts: Sequence[Guarded]) -> Guarded:
 
 def widened(found: Guarded, error: float, df: float) -> Guarded:
     """``found`` with one more independent standard error of ``df`` degrees of freedom, infinite where it is assumed."""
-    one, other = found.error**2, error**2
-    if one + other == 0:
-        return found
-    degrees = (one + other) ** 2 / (one**2 / found.df + other**2 / df) if one or df < math.inf else found.df
+    both, degrees = _summed([(found.error, found.df), (error, df)])
+    return replace(found, error=both, df=degrees)
+
+
+def _summed(errors: Sequence[tuple[float, float]]) -> tuple[float, int]:
+    """The error of a sum of independent values, and its degrees of freedom by Welch (1947), rounded down.
+
+    ``errors``: standard error and degrees of freedom of each; the first tells those of a sum whose error they do not.
+    """
+    squares = [error**2 for error, _ in errors]
+    total, spread = math.fsum(squares), math.fsum(one**2 / df for one, (_, df) in zip(squares, errors, strict=True))
+    degrees = total**2 / spread if spread else errors[0][1]
     # errors that are tiny next to an assumed deviation leave a normal distribution; the quantile needs a number
-    return replace(found, error=math.sqrt(one + other), df=max(math.floor(min(degrees, _AS_NORMAL)), 1))
+    return math.sqrt(total), max(math.floor(min(degrees, _AS_NORMAL)), 1)
 
 
 def sample_skewness(sample: Sequence[float]) -> float:

@@ -18,15 +18,19 @@ def measure_limit(
     unit: str,
     plan: SamplingPlan,
     may_go_on: Callable[[], bool] = lambda: True,
+    also: Callable[[Sequence[float]], bool] | None = None,
 ) -> tuple[list[float], Outcome]:
     """Run ``measure`` until ``expected`` is decided or the budget is spent; return the counted values and the answer.
+
+    ``also``: asked of the values once the limit is decided; runs go on while it is false.
 
     Raises:
         Undecided: When the time was spent before the first look.
     """
 
     def enough(values: Sequence[float]) -> bool:
-        return judge_values(values, expected, unit, plan).decision is not Decision.UNDECIDED
+        is_clear = judge_values(values, expected, unit, plan).decision is not Decision.UNDECIDED
+        return is_clear and (also is None or also(values))
 
     values = repeat_until(measure, enough, plan, may_go_on)
     return values, judge_values(values, expected, unit, plan)

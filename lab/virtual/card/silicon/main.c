@@ -12,53 +12,9 @@
 #define WARM_MARK_AT 0x7e	/* a byte of CMOS memory: it survives a reset of the machine and not its power-off */
 #define WARM_MARK 0xa5
 
-void *nvram;
-struct card *cards[VCARD_SLOTS];
 static u32 faults_seen;
 static void poll(struct work_struct *work);
 static DECLARE_DELAYED_WORK(poll_work, poll);
-
-const struct vcard_model *vcard_model_of(const struct vcard_port *port)
-{
-	return port->card->model;
-}
-EXPORT_SYMBOL_GPL(vcard_model_of);
-
-u32 vcard_fault(const struct vcard_port *port, enum vcard_fault fault)
-{
-	return nvram_u32(port->nvram, VCARD_P_FAULTS + 4 * fault);
-}
-EXPORT_SYMBOL_GPL(vcard_fault);
-
-u32 vcard_scale(const struct vcard_port *port)
-{
-	return nvram_u32(nvram, VCARD_O_SCALE) ?: port->card->model->cost.scale;
-}
-EXPORT_SYMBOL_GPL(vcard_scale);
-
-bool vcard_alive(const struct vcard_port *port)
-{
-	return !vcard_fault(port->card->port[0], VCARD_FAULT_VANISH);
-}
-EXPORT_SYMBOL_GPL(vcard_alive);
-
-const u8 *vcard_mac(const struct vcard_port *port)
-{
-	return port->mac;
-}
-EXPORT_SYMBOL_GPL(vcard_mac);
-
-const char *vcard_serial(const struct vcard_port *port)
-{
-	return port->serial;
-}
-EXPORT_SYMBOL_GPL(vcard_serial);
-
-unsigned int vcard_index(const struct vcard_port *port)
-{
-	return port->index;
-}
-EXPORT_SYMBOL_GPL(vcard_index);
 
 int vcard_attach(struct vcard_port *port, const struct vcard_client *client, void *context)
 {

@@ -58,8 +58,11 @@ struct card {
 	int aer_irq;
 };
 
+/* state.c */
 extern void *nvram;
 extern struct card *cards[VCARD_SLOTS];
+
+/* models.c */
 extern const struct vcard_model vcard_models[];
 extern const unsigned int vcard_n_models;
 

@@ -22,9 +22,9 @@ from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.flows import tcp
-from niclab.traffic.limits import bottleneck, limit
+from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.bottleneck import Before
-from niclab.traffic.runs import endpoints
+from niclab.traffic.runs import endpoints, line_rate
 from niclab.traffic.runs.experiment import judge_questions
 
 SECONDS: Mapping[Profile, SamplingPlan] = {
@@ -96,7 +96,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
 def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:
     """Return what every end can do before the load, and what the ports of the dut must carry under it."""
     ends = [endpoints.ends(run, path, Role.DUT) for path in run.bench.paths]
-    line_mbps = max(limit.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
+    line_mbps = max(line_rate.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
     source = f"sheet {run.card.name}: {FRACTION} {fraction:g} of line rate, {line_mbps:g} Mbit/s"
     wanted = WantedLoad(fraction * line_mbps, line_mbps, source, plan)
     befores = [before for each in ends for before in bottleneck.look_before(run, each)]

@@ -14,12 +14,11 @@ from niclab.hosts.counts.netstat import read_netstat
 from niclab.hosts.freebsd_commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.host_records import Interface, LinkSettings, PingResult
+from niclab.hosts.links.common import Address, CommonLinks, addresses
 from niclab.hosts.links.ifconfig import read_ifconfig
 from niclab.hosts.links.network_records import interface_of, link_of
 from niclab.hosts.links.ping_output import of_the_first, read_ping, with_trailing
 from niclab.hosts.parity import emulated
-
-_LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
 
 _PING_GRACE_S = 15  # ping6 waits 10 s for the last answer
 
@@ -39,28 +38,14 @@ _CARRIER_WAIT = re.compile(r"status ([0-9]{1,3})\s*")
 
 _SEPARATOR = "--"
 
-Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
-
-class FreeBsdLinks(FreeBsdCommands):
+class FreeBsdLinks(CommonLinks, FreeBsdCommands):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
-    def listeners(self, port: int) -> tuple[str, ...]:
-        """Return the listeners on a port, at any address, with TCP or UDP, one line each.
-
-        Args:
-            port: Number of the port.
-        """
-        lines = self._run(f"sockstat -46l -p {int(port)} | sed 1d").splitlines()
-        return tuple(line.strip() for line in lines if line.strip())
+    def _listeners_command(self, port: int) -> str:
+        return f"sockstat -46l -p {port} | sed 1d"
 
     def listening_command(self, port: int, address: str) -> str:
-        """A condition of the shell: somebody listens at an address with TCP.
-
-        Args:
-            port: Number of the port.
-            address: The address.
-        """
         place = f" {ip_address(self.name, address)}:{int(port)} "
         return f"sockstat -46l -p {int(port)} | grep ' tcp' | grep -qF '{place}'"
 
@@ -105,12 +90,8 @@ class FreeBsdLinks(FreeBsdCommands):
         seen = side_by_side(lambda iface: self.await_carrier(iface, up, within_s), ifaces)
         return tuple(iface for iface, is_so in zip(ifaces, seen, strict=True) if not is_so)
 
-    def set_link(self, iface: str, up: bool) -> None:
-        """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
-        state = "up" if up else "down"
-        change = f"ifconfig {interface_name(self.name, iface)} {state}"
-        if self._changed(change, iface).admin_up is not up:
-            raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
+    def _link_command(self, iface: str, state: str) -> str:
+        return f"ifconfig {interface_name(self.name, iface)} {state}"
 
     def mac_command(self, iface: str, mac: str) -> str:
         """A command that gives the interface a MAC address, for the journal as well."""
@@ -129,17 +110,17 @@ class FreeBsdLinks(FreeBsdCommands):
     def add_address(self, iface: str, cidr: str) -> None:
         """Add an address such as ``198.18.10.1/24``, and see it. Present already: an error, as on every system."""
         address = ip_cidr(self.name, cidr)
-        if address.ip in [known.ip for known in _addresses(self.interface(iface))]:
+        if address.ip in [known.ip for known in addresses(self.interface(iface))]:
             raise BenchFault(f"{self.name}: {iface} has {address.ip} already")
         change = f"ifconfig {iface} {_family(address)} {address} alias"
-        if address not in _addresses(self._changed(change, iface)):
+        if address not in addresses(self._changed(change, iface)):
             raise BenchFault(f"{self.name}: {iface} does not have {address} after `{change}`")
 
     def remove_address(self, iface: str, cidr: str) -> None:
         """Remove an address, and see that it is gone. Not there: the error of ``ifconfig``."""
         address = ip_cidr(self.name, cidr)
         change = f"ifconfig {interface_name(self.name, iface)} {_removal(address, iface)}"
-        if address in _addresses(self._changed(change, iface)):
+        if address in addresses(self._changed(change, iface)):
             raise BenchFault(f"{self.name}: {iface} still has {address} after `{change}`")
 
     @emulated("an interface as source means its first address; `ping6` for IPv6")
@@ -154,34 +135,18 @@ class FreeBsdLinks(FreeBsdCommands):
         size: int | None = None,
         dont_fragment: bool = False,
     ) -> PingResult:
-        """Ping ``destination``; no answer at all is a result, not an error.
+        """Ping; refused options, and no ping sent at all (no summary), are a BenchFault.
 
-        Args:
-            destination: Address that is pinged.
-            source: Interface or address to send from.
-            count: Number of pings that are judged; more are sent, so that the last answer is waited for.
-            interval_s: Seconds between packets; less than 1 needs root.
-            wait_s: Whole seconds to wait for the last answer; ``ping6`` waits 10.
-            size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
-            dont_fragment: Send each ping in one piece.
-
-        Raises:
-            BenchFault: When ping refuses its options or cannot send at all (no summary).
+        An ``interval_s`` of less than 1 needs root; ``ping6`` waits 10 s for the last answer, whatever ``wait_s``.
         """
         address = ip_address(self.name, destination)
         six = ":" in address
-        for what, value in (("count", count), ("wait_s", wait_s)):
-            if value < 1:
-                raise BenchFault(f"{self.name}: ping {what} {value}: a whole number from 1 is wanted")
-        if not 0.001 <= interval_s <= 60:
-            raise BenchFault(f"{self.name}: ping interval_s {interval_s}: 0.001 to 60 seconds is wanted")
+        self._want_ping(count, wait_s, interval_s, size)
         sent = with_trailing(count, interval_s)
         command = f"{'ping6' if six else 'ping'} -n -c {sent}"
         command += "" if six else f" -W {wait_s * 1000}"  # milliseconds; ping6 had another letter before release 13
         command += f" -i {interval_s:g}"
         if size is not None:
-            if not 0 <= size <= _LARGEST_PING_BYTES:
-                raise BenchFault(f"{self.name}: ping size {size}: 0 to {_LARGEST_PING_BYTES} bytes is wanted")
             command += f" -s {size}"
         command += " -D" if dont_fragment else ""
         command += f" -S {self._source(source, six)}" if source is not None else ""
@@ -201,14 +166,13 @@ class FreeBsdLinks(FreeBsdCommands):
         try:
             ipaddress.ip_address(source)
         except ValueError:
-            own = [str(known.ip) for known in _addresses(self.interface(source)) if (known.version == 6) is six]
+            own = [str(known.ip) for known in addresses(self.interface(source)) if (known.version == 6) is six]
             if not own:
                 raise BenchFault(f"{self.name}: {source} has no IPv{6 if six else 4} address to ping from") from None
             return own[0]
         return ip_address(self.name, source)
 
     def _changed(self, change: str, iface: str) -> Interface:
-        """The interface after ``change``; one command for both."""
         return self._record(f"{change} && {_show(iface)}", iface)
 
     def _record(self, command: str, iface: str) -> Interface:
@@ -229,7 +193,3 @@ def _family(address: Address) -> str:
 def _removal(address: Address, iface: str) -> str:
     zone = f"%{iface}" if address.version == 6 and address.ip.is_link_local else ""
     return f"{_family(address)} {address.ip}{zone} -alias"
-
-
-def _addresses(record: Interface) -> list[Address]:
-    return [ipaddress.ip_interface(f"{entry.address}/{entry.prefix_length}") for entry in record.addresses]

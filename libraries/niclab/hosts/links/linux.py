@@ -10,8 +10,8 @@ from niclab.core.verdict import BenchFault
 from niclab.hosts.command_words import interface_name, ip_address, ip_cidr, mac_address
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import PING_EVERY_S
-from niclab.hosts.host_commands import HostCommands
 from niclab.hosts.host_records import Interface, LinkSettings, PingResult
+from niclab.hosts.links.common import CommonLinks, addresses
 from niclab.hosts.links.ethtool import read_link_settings
 from niclab.hosts.links.ip_command import interface_command, read_interfaces, the_one
 from niclab.hosts.links.ping_output import of_the_first, read_ping, with_trailing
@@ -21,8 +21,6 @@ _NET = "/sys/class/net"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 _ARP = "/proc/sys/net/ipv4/conf"
-
-_LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
 
 _PING_GRACE_S = 10
 
@@ -35,25 +33,13 @@ _HUNDREDTHS = r"\d+\.\d\d"  # /proc/uptime counts in hundredths of a second
 _CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (?:seen|late((?: \S{{1,15}})+))")
 
 
-class LinuxLinks(HostCommands):
+class LinuxLinks(CommonLinks):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
-    def listeners(self, port: int) -> tuple[str, ...]:
-        """Return the listeners on a port, at any address, with TCP or UDP, one line each.
-
-        Args:
-            port: Number of the port.
-        """
-        lines = self._run(f"ss -Hlntup sport = :{int(port)}").splitlines()
-        return tuple(line.strip() for line in lines if line.strip())
+    def _listeners_command(self, port: int) -> str:
+        return f"ss -Hlntup sport = :{port}"
 
     def listening_command(self, port: int, address: str) -> str:
-        """A condition of the shell: somebody listens at an address with TCP.
-
-        Args:
-            port: Number of the port.
-            address: The address.
-        """
         source = ip_address(self.name, address)
         source = f"'[{source}]'" if ":" in source else source  # ss takes what follows the last colon for a port
         return f'[ -n "$(ss -Hltn src {source} and sport = :{int(port)})" ]'
@@ -113,12 +99,8 @@ class LinuxLinks(HostCommands):
             raise BenchFault(f"{self.name}: the wait for the carrier of {', '.join(names)} names {', '.join(late)}")
         return late
 
-    def set_link(self, iface: str, up: bool) -> None:
-        """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
-        state = "up" if up else "down"
-        change = f"ip link set dev {interface_name(self.name, iface)} {state}"
-        if self._changed(change, iface).admin_up is not up:
-            raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
+    def _link_command(self, iface: str, state: str) -> str:
+        return f"ip link set dev {interface_name(self.name, iface)} {state}"
 
     def mac_command(self, iface: str, mac: str) -> str:
         """A command that gives the interface a MAC address, for the journal as well."""
@@ -151,14 +133,14 @@ class LinuxLinks(HostCommands):
         """Add an address such as ``198.18.10.1/24``, and see it. Present already: the error of ``ip``."""
         address = ip_cidr(self.name, cidr)
         change = f"ip addr add {address} dev {interface_name(self.name, iface)}"
-        if address not in _addresses(self._changed(change, iface)):
+        if address not in addresses(self._changed(change, iface)):
             raise BenchFault(f"{self.name}: {iface} does not have {address} after `ip addr add`")
 
     def remove_address(self, iface: str, cidr: str) -> None:
         """Remove an address, and see that it is gone. Not there: the error of ``ip``."""
         address = ip_cidr(self.name, cidr)
         change = f"ip addr del {address} dev {interface_name(self.name, iface)}"
-        if address in _addresses(self._changed(change, iface)):
+        if address in addresses(self._changed(change, iface)):
             raise BenchFault(f"{self.name}: {iface} still has {address} after `ip addr del`")
 
     def ping(
@@ -172,29 +154,11 @@ class LinuxLinks(HostCommands):
         size: int | None = None,
         dont_fragment: bool = False,
     ) -> PingResult:
-        """Ping ``destination``; no answer at all is a result, not an error.
-
-        Args:
-            destination: Address that is pinged.
-            source: Interface or address to send from.
-            count: Number of pings that are judged; more are sent, so that the last answer is waited for.
-            interval_s: Seconds between packets.
-            wait_s: Whole seconds to wait for the last answer, where none has come.
-            size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
-            dont_fragment: Send each ping in one piece.
-
-        Raises:
-            BenchFault: When ping refuses its options or cannot send at all (exit status 2, or no summary).
-        """
-        _at_least_one(self.name, "count", count)
-        _at_least_one(self.name, "wait_s", wait_s)
-        if not 0.001 <= interval_s <= 60:
-            raise BenchFault(f"{self.name}: ping interval_s {interval_s}: 0.001 to 60 seconds is wanted")
+        """Ping; refused options, and no ping sent at all (exit status 2, or no summary), are a BenchFault."""
+        self._want_ping(count, wait_s, interval_s, size)
         sent = with_trailing(count, interval_s)
         command = f"ping -n -c {sent} -W {wait_s} -i {interval_s:g}"
         if size is not None:
-            if not 0 <= size <= _LARGEST_PING_BYTES:
-                raise BenchFault(f"{self.name}: ping size {size}: 0 to {_LARGEST_PING_BYTES} bytes is wanted")
             command += f" -s {size}"
         if dont_fragment:
             command += " -M do"
@@ -217,20 +181,10 @@ class LinuxLinks(HostCommands):
         return ip_address(self.name, source)
 
     def _changed(self, change: str, iface: str) -> Interface:
-        """The interface after ``change``; one command for both, since a command costs a server a tenth of a second."""
         return self._record(f"{change} && {interface_command(iface)}", iface)
 
     def _record(self, command: str, iface: str) -> Interface:
         return the_one(self.name, command, iface, self._read(command, read_interfaces))
-
-
-def _addresses(record: Interface) -> list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]:
-    return [ipaddress.ip_interface(f"{entry.address}/{entry.prefix_length}") for entry in record.addresses]
-
-
-def _at_least_one(host: str, what: str, value: int) -> None:
-    if value < 1:
-        raise BenchFault(f"{host}: ping {what} {value}: a whole number from 1 is wanted")
 
 
 def _read_carrier_wait(text: str) -> tuple[str, ...]:

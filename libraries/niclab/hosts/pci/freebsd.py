@@ -61,14 +61,6 @@ class FreeBsdPci(FreeBsdCommands):
 
     @emulated("newbus tells the bridges (`dev.*.%parent`), pciconf their links")
     def path(self, address: str) -> tuple[PcieLink, ...]:
-        """Every PCIe link from the root port down to ``address``, at least one.
-
-        The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.
-
-        Raises:
-            ReadError: When the two ends of a link report different speeds or widths.
-            BenchFault: When no link leads to the device, or one is not trained.
-        """
         return links_of(self.name, address, self._chain(address), _DOWNSTREAM_FACING)
 
     def interface_at(self, address: str, port_index: int | None = None) -> str:

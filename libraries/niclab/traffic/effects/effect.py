@@ -24,25 +24,26 @@ from niclab.card import (
 )
 from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.verdict import NotApplicable
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.stats.questions import Direction, Expected, Outcome, lowers_by, not_worse_by, raises_by
 from niclab.stats.run_plan import SamplingPlan
-from niclab.stats.runner import measure_effect
 from niclab.traffic import WorthlessResult
 from niclab.traffic.effects import kept_figures
 from niclab.traffic.effects.kept_figures import Compared
 from niclab.traffic.effects.variants import Variants, Way
-from niclab.traffic.limits import bottleneck, limit, receive_window
+from niclab.traffic.limits import limit, receive_window
 from niclab.traffic.limits.bottleneck import Before
-from niclab.traffic.runs import discarded, endpoints, measuring
-from niclab.traffic.runs.endpoints import Ends
+from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.asker import Asker
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measuring import EndOfRun, Session, TrafficRun
+from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Pace, Progress, Tell
+from niclab.traffic.runs.traffic_run import EndOfRun, TrafficRun
 from niclab.traffic.tools import round_trips
 from niclab.traffic.tools.tool import Order, TrafficTest
 from niclab.traffic.tools.tool_choice import tool_of
@@ -199,51 +200,34 @@ def ask(
     """
     order = order_of(run, effect, budget.run_s)
     source = source or f"sheet {run.card.name}, {effect.name}"
-    ends = endpoints.ends(run, path, effect.sender)
-    before = bottleneck.look_before(run, ends)
-    rate_mbps = limit.line_mbps(run, ends, path)
-    plan = SamplingPlan(
-        first_look=budget.first_look,
-        met_from=budget.met_from,
-        most=budget.most,
-        warm_up_runs=1,
-        resolution=_resolution(run, effect, order),
-    )
+    measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, effect.sender))
+    name = measured.ends.name
+    plan = _plan(run, effect, order, budget)
     pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
-    subject = f"{ends.name}, {effect.name}"
-    progress = Progress(subject, kept_figures.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
+    subject, unit = f"{name}, {effect.name}", kept_figures.METRICS[effect.figure][1]
+    progress = Progress(subject, unit, 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     variants = Variants(run, Way(path, effect.sender), settings)
-    expected = _expected(run, ends, effect.wanted, rate_mbps, source)
+    expected = _expected(measured, effect.wanted, source)
     watch = standstill.watch(run)
-    runs = _Runs(run, effect, order, rate_mbps, variants, progress, watch)
-    started = Deadline(budget.most_s)
-    try:
-        pairs, result = measure_effect(
-            runs.one, (WITHOUT, WITH), expected, plan, seed=SEED, may_go_on=lambda: not started.expired
-        )
-    except Undecided as error:
-        raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
-    finally:
-        with closing(variants):
-            runs.close()
-    hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
+    asker = Asker(f"{name}: {effect.name}", plan, Deadline(budget.most_s))
+    runs = _Runs(measured, effect, order, variants, progress, watch, asker)
+    pairs, result = runs.pairs(expected)
     figures = {
         WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
         WITH: (settings[WITH], [two for _, two in pairs]),
     }
-    compared = kept_figures.compare(run, path, effect, order, before, figures, plan)
     return EffectAnswer(
-        run=ends.name,
+        run=name,
         name=effect.name,
         what=", ".join(map(str, effect.change)) or effect.name,
         wanted=effect.wanted,
-        result=discarded.bounded(result, [each for _, each in runs.made]),
+        result=result,
         pairs=tuple(pairs),
         runs=tuple(runs.made),
-        before=before,
-        hindrances=tuple(hindrances),
-        compared=compared,
+        before=measured.before,
+        hindrances=measured.hindrances(asker.runs),
+        compared=kept_figures.compare(measured, effect, order, figures, plan),
     )
 
 
@@ -255,17 +239,25 @@ class _Runs:
     over.
     """
 
-    run: Run
+    measured: MeasuredPath
     effect: Effect
     order: Order
-    rate_mbps: float
     variants: Variants
     progress: Progress
     watch: standstill.StandstillWatch
+    asker: Asker
     made: list[tuple[str, TrafficRun]] = field(default_factory=list)
     count: int = 0
     _stack: ExitStack = field(default_factory=ExitStack)
     _session: tuple[str, Session] | None = None
+
+    def pairs(self, expected: Expected) -> tuple[list[tuple[float, float]], Outcome]:
+        """Make runs until the change is decided, and leave the settings as they were."""
+        try:
+            return self.asker.effect(self.one, (WITHOUT, WITH), expected, SEED)
+        finally:
+            with closing(self.variants):
+                self.close()
 
     def one(self, variant: str) -> float:
         """The figure of a run of ``variant``."""
@@ -273,11 +265,11 @@ class _Runs:
             self.close()
         way = self.variants.way(variant)
         # iperf3 has no request/response
-        if self.order.test is TrafficTest.TCP_RR and self.run.bench.traffic is TrafficToolName.IPERF3:
-            ends = endpoints.ends(self.run, way.path, self.effect.sender)
-            value = round_trips.per_second(self.run, ends, self.order.duration_s)
+        if self.order.test is TrafficTest.TCP_RR and self.measured.run.bench.traffic is TrafficToolName.IPERF3:
+            ends = endpoints.ends(self.measured.run, way.path, self.effect.sender)
+            value = round_trips.per_second(self.measured.run, ends, self.order.duration_s)
         else:
-            found = self._session_of(variant, way).measure(self.order)
+            found = self.asker.keep(self._session_of(variant, way).measure(self.order))
             self.made.append((variant, found))
             value = value_of(found, self.effect.figure)
         self.count += 1
@@ -293,28 +285,39 @@ class _Runs:
     def _session_of(self, variant: str, way: Way) -> Session:
         if self._session is None:
             made = measuring.session(
-                self.run, way.path, self.effect.sender, self.rate_mbps, way.over, self.watch, self.order
+                self.measured.run,
+                way.path,
+                self.effect.sender,
+                self.measured.rate_mbps,
+                way.over,
+                self.watch,
+                self.order,
             )
             self._session = (variant, self._stack.enter_context(made))
         return self._session[1]
 
 
-def _expected(run: Run, ends: Ends, wanted: Prediction, line_mbps: float, source: str) -> Expected:
+def _expected(measured: MeasuredPath, wanted: Prediction, source: str) -> Expected:
     if wanted.window_bytes is None:
         return wish_of(wanted, source)
-    fact = run.card.limits.tcp_fraction_of_line_rate
+    fact = measured.run.card.limits.tcp_fraction_of_line_rate
     least = None if isinstance(fact, Unknown) else fact
-    return receive_window.expected(run, ends, wanted.window_bytes, line_mbps, least, source)
+    return receive_window.expected(measured.run, measured.ends, wanted.window_bytes, measured.rate_mbps, least, source)
 
 
 def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
     return {WITHOUT: effect.under + effect.against, WITH: effect.under + effect.change}
 
 
-def _resolution(run: Run, effect: Effect, order: Order) -> float:
-    if effect.figure is Figure.MBPS:
-        return tool_of(run.bench.traffic).resolution_bps(order) / 1e6
-    return 0.0
+def _plan(run: Run, effect: Effect, order: Order, budget: EffectBudget) -> SamplingPlan:
+    is_rate = effect.figure is Figure.MBPS
+    return SamplingPlan(
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        warm_up_runs=1,
+        resolution=tool_of(run.bench.traffic).resolution_bps(order) / 1e6 if is_rate else 0.0,
+    )
 
 
 def value_of(measured: TrafficRun, figure: Figure) -> float:

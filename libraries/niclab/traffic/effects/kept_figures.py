@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from niclab.bench.records import BenchPath
 from niclab.card import Effect, Figure, Setting, Workload
 from niclab.core.decision import Decision
 from niclab.report import now
-from niclab.run.run import Run
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Outcome
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.limits.accepted_baseline import Against
-from niclab.traffic.limits.bottleneck import Before
-from niclab.traffic.runs import endpoints
-from niclab.traffic.runs.measurement_key import key_of
+from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.tools.tool import Order
 
 METRICS: Mapping[Figure, tuple[str, str]] = {
@@ -49,38 +45,32 @@ class Compared:
 
 
 def compare(
-    run: Run,
-    path: BenchPath,
+    measured: MeasuredPath,
     effect: Effect,
     order: Order,
-    before: tuple[Before, Before],
     variants: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
     plan: SamplingPlan,
 ) -> tuple[Compared, ...]:
     """Add the samples of each variant to the run folder, and compare them with their baseline.
 
     Args:
-        run: The run.
-        path: The path of the bench.
+        measured: The path, as it was found before the runs.
         effect: The effect of the sheet.
         order: What is sent, and for how long.
-        before: What was found before the runs.
         variants: Settings and figures of each variant, by name.
         plan: How many runs at least and at most, and the confidence.
 
     Raises:
         BenchFault: When the conditions or a baseline cannot be read.
     """
-    ends = endpoints.ends(run, path, effect.sender)
-    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
-    key = key_of(run, ends, path.name, order, links)
+    run, key = measured.run, measured.key(order)
     metric, unit = METRICS[effect.figure]
     is_cpu = effect.figure in (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
     compared = []
     for variant, (settings, values) in variants.items():
         own = {"effect": effect.name, "arm": variant, "settings": ", ".join(map(str, settings)) or "as delivered"}
         measurement = Measurement(
-            test=f"{ends.name}, {effect.name}, {variant} it",
+            test=f"{measured.ends.name}, {effect.name}, {variant} it",
             metric="sendfile_mbps" if effect.workload is Workload.TCP_SENDFILE and not is_cpu else metric,
             unit=unit,
             better=Direction.LOWER if is_cpu else Direction.HIGHER,

@@ -9,8 +9,7 @@ from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault, fail_with
 from niclab.core.wait import persistent_problems, until
 from niclab.run.run import Run
-from niclab.traffic.limits import limit
-from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs import endpoints, line_rate, measuring, traffic_run
 from niclab.traffic.tools.tool import Order, Route
 from niclab.traffic.tools.tool_choice import tool_of
 from niclab.transports.ssh.ssh import Job
@@ -99,6 +98,6 @@ def send(run: Run, sender: Role, seconds: int, say: Callable[[str], object]) -> 
         BenchFault: A run fails or is worthless.
     """
     for path in run.bench.paths:
-        line_mbps = limit.line_mbps(run, endpoints.ends(run, path, sender), path)
+        line_mbps = line_rate.line_mbps(run, endpoints.ends(run, path, sender), path)
         found = measuring.measure(run, path, sender, Order(duration_s=seconds), line_mbps)
-        say(f"{found.sender.port} to {found.receiver.port}: {measuring.described(found)}")
+        say(f"{found.sender.port} to {found.receiver.port}: {traffic_run.described(found)}")

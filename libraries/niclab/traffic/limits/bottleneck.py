@@ -25,7 +25,7 @@ from niclab.run.watching import standstill
 from niclab.traffic.limits.loopback import loopback_bps
 from niclab.traffic.limits.pcie_ceiling import Ceiling, ceiling
 from niclab.traffic.runs.endpoints import Ends
-from niclab.traffic.runs.measuring import EndOfRun, TrafficRun
+from niclab.traffic.runs.traffic_run import EndOfRun, TrafficRun
 from niclab.traffic.tools.tool_choice import tool_of
 
 LOOK_S = 1.0

@@ -9,25 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from statistics import fmean
 
 from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import OffloadName
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.verdict import NotApplicable
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.precise import Estimate, estimate
-from niclab.stats.questions import Outcome, at_least, at_most
+from niclab.stats.questions import Outcome, at_most
 from niclab.stats.run_plan import SamplingPlan
-from niclab.stats.runner import measure_limit
-from niclab.traffic.limits import bottleneck, limit
-from niclab.traffic.runs import discarded, endpoints, measuring
+from niclab.traffic.limits import limit
+from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.asker import Asker
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Tell
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order
 from niclab.traffic.tools.tool_choice import tool_of
 
@@ -130,18 +133,13 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
         Undecided: The time was spent before the first look at a number of connections.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    ends = endpoints.ends(run, path, Role.PEER)
-    rate_mbps = limit.line_mbps(run, ends, path)
-    before = bottleneck.look_before(run, ends)
-    source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
-    bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
-    expected = at_least(fraction * rate_mbps, source)
+    measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, Role.PEER))
+    expected, subject, tool = measured.expected(fraction), measured.ends.name, tool_of(run.bench.traffic)
     found: list[AtCount] = []
     time = Deadline(MOST_S[profile])
-    with measuring.session(run, path, Role.PEER, rate_mbps) as session:
+    with measuring.session(run, path, Role.PEER, measured.rate_mbps) as session:
         for step, count in enumerate(COUNTS[profile], 1):
             order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
-            tool = tool_of(run.bench.traffic)
             plan = SamplingPlan(
                 first_look=FIRST_LOOK,
                 met_from=MET_FROM,
@@ -149,35 +147,21 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
                 warm_up_runs=int(not tool.omitted_s),
                 resolution=tool.resolution_bps(order) / 1e6,
             )
-            runs: list[TrafficRun] = []
-
-            def one_run(order: Order = order, runs: list[TrafficRun] = runs) -> float:
-                runs.append(session.measure(order))
-                return limit.mbps(runs[-1])
-
-            try:
-                values, result = measure_limit(one_run, expected, limit.UNIT, plan, lambda: not time.expired)
-            except Undecided as error:
-                said = f"{ends.name}, {count} connections: {error}"
-                raise Undecided(f"{said}; all together may take {time.seconds:g} s") from error
-            cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
-            found.append(
-                AtCount(
-                    count,
-                    tuple(values),
-                    estimate(values, plan, WIDTH),
-                    discarded.bounded(result, runs),
-                    cpu,
-                    _cpu_result(run, cpu, plan),
-                    tuple(runs),
-                )
-            )
+            asker = Asker(f"{subject}, {count} connections", plan, time, "all")
+            values, result = asker.limit(partial(_one_run, asker, session, order), expected, limit.UNIT)
+            cpu = tuple(100 * each.receiver.cpu.mean_busy for each in asker.counted(values))
+            rate, runs = estimate(values, plan, WIDTH), tuple(asker.runs)
+            found.append(AtCount(count, tuple(values), rate, result, cpu, _cpu_result(run, cpu, plan), runs))
             tell(
-                f"{ends.name}: step {step} of {len(COUNTS[profile])}: {count} connections: "
-                f"{found[-1].rate.estimate:.1f} {limit.UNIT}"
+                f"{subject}: step {step} of {len(COUNTS[profile])}: {count} connections: "
+                f"{rate.estimate:.1f} {limit.UNIT}"
             )
     made = [each for one in found for each in one.runs]
-    return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
+    return Scan(subject, tuple(found), measured.hindrances(made))
+
+
+def _one_run(asker: Asker, session: Session, order: Order) -> float:
+    return limit.mbps(asker.keep(session.measure(order)))
 
 
 def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Outcome | None:

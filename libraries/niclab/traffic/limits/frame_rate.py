@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
@@ -17,17 +16,18 @@ from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
-from niclab.stats.judge import judge_values
-from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Expected, Outcome, at_least
+from niclab.stats.precise import Estimate, estimate
+from niclab.stats.questions import Outcome, at_least
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic import WorthlessResult
-from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.limits.bottleneck import Before
-from niclab.traffic.runs import discarded, endpoints, measuring
+from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.asker import Asker
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measuring import Session, TrafficRun
+from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Tell
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order, TrafficTest
 from niclab.traffic.tools.tool_choice import tool_of
 
@@ -140,36 +140,28 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     if known is None:
         raise NotApplicable(f"sheet {run.card.name} has no limits.frames_per_s")
     least = run.card.known(known, "limits.frames_per_s") / path.rate_scale
-    ends = endpoints.ends(run, path, Role.PEER)
-    rate_mbps, before = limit.line_mbps(run, ends, path), bottleneck.look_before(run, ends)
-    bus_mbps = _bus_mbps(before)
+    measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, Role.PEER))
+    subject, rate_mbps, bus_mbps = measured.ends.name, measured.rate_mbps, _bus_mbps(measured.before)
     expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []
     time = Deadline(MOST_S)
     plan = SamplingPlan(first_look=FIRST_LOOK, met_from=MET_FROM, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
+
+    def is_narrow(values: Sequence[float]) -> bool:
+        return estimate(values, plan, NARROW).narrow
+
     with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for message in MESSAGES:
-            search = _Search(run, session, message)
-            try:
-                enough = partial(_enough, expected, plan)
-                values = repeat_until(search.one_run, enough, plan, lambda: not time.expired)
-            except Undecided as error:
-                said = f"{ends.name}, frames of {message + UDP_HEADERS + ETHERNET} bytes: {error}"
-                raise Undecided(f"{said}; all sizes together may take {time.seconds:g} s") from error
-            result, rate = judge_values(values, expected, _UNIT, plan), estimate(values, plan, NARROW)
             frame = message + UDP_HEADERS + ETHERNET
+            asker = Asker(f"{subject}, frames of {frame} bytes", plan, time, "all sizes")
+            # the rates of all sizes are compared: it is not enough to know that each meets the limit
+            values, result = asker.limit(_Search(run, session, asker, message).one_run, expected, _UNIT, is_narrow)
+            rate = estimate(values, plan, NARROW)
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
-            found.append(AtSize(frame, rate, discarded.bounded(result, search.runs), binds, tuple(search.runs)))
-            tell(f"{ends.name}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds}")
+            found.append(AtSize(frame, rate, result, binds, tuple(asker.runs)))
+            tell(f"{subject}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds}")
     made = [each for one in found for each in one.runs]
-    hindrances = bottleneck.hindrances(before, made, rate_mbps * 1e6)
-    return Peak(ends.name, tuple(found), rate_mbps, bus_mbps, tuple(hindrances))
-
-
-def _enough(expected: Expected, plan: SamplingPlan, values: Sequence[float]) -> bool:
-    """The rates of all sizes are compared: it is not enough to know that each meets the limit."""
-    decision = judge_values(values, expected, _UNIT, plan).decision
-    return decision is not Decision.UNDECIDED and estimate(values, plan, NARROW).narrow
+    return Peak(subject, tuple(found), rate_mbps, bus_mbps, measured.hindrances(made))
 
 
 @dataclass
@@ -178,23 +170,20 @@ class _Search:
 
     run: Run
     session: Session
+    asker: Asker
     message: int
-
-    def __post_init__(self) -> None:
-        self.runs: list[TrafficRun] = []
-        self._rate_bps: int | None = None
+    _rate_bps: int | None = None
 
     def one_run(self) -> float:
         found = self._measure(self._rate_bps)
-        if self.runs or (found.result.loss or 0) <= FLOODED or tool_of(self.run.bench.traffic).name.value != "iperf3":
-            self.runs.append(found)
-            return self._frames_per_s(found)
+        is_paced_by_tool = tool_of(self.run.bench.traffic).name.value == "iperf3"
+        if self.asker.runs or (found.result.loss or 0) <= FLOODED or not is_paced_by_tool:
+            return self._frames_per_s(self.asker.keep(found))
         self._rate_bps = round(found.result.throughput_bps or 0)
         paced = self._measure(self._rate_bps)
         if self._frames_per_s(found) >= self._frames_per_s(paced):
             self._rate_bps, paced = None, found
-        self.runs.append(paced)
-        return self._frames_per_s(paced)
+        return self._frames_per_s(self.asker.keep(paced))
 
     def _measure(self, rate_bps: int | None) -> TrafficRun:
         order = Order(TrafficTest.UDP_STREAM, RUN_S, message_bytes=self.message, rate_bps=rate_bps)

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role
-from niclab.card import Unknown
-from niclab.core.decision import Decision
-from niclab.core.parallel import side_by_side
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.core.wait import Deadline
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
-from niclab.run.server import Server
-from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
-from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Direction, Expected, Outcome, at_least
+from niclab.stats.questions import Direction, Expected, Outcome
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic import WorthlessResult
-from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import discarded, endpoints, measuring, retransmissions
+from niclab.traffic.runs.asker import Asker
 from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measurement_key import key_of
-from niclab.traffic.runs.measuring import TrafficRun
 from niclab.traffic.runs.progress import Pace, Progress, Tell
-from niclab.traffic.tools.tool import Order
+from niclab.traffic.runs.traffic_run import TrafficRun
+from niclab.traffic.tools.tool import Order, TrafficTool
 from niclab.traffic.tools.tool_choice import tool_of
 
 METRIC, UNIT = "tcp_mbps", "Mbit/s"
@@ -143,54 +135,37 @@ def ask(
         Undecided: The time was spent before the first look.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
-    rate_mbps = line_mbps(run, ends, path)
-    source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
-    expected = at_least(fraction * rate_mbps, source)
-    order = Order(duration_s=budget.run_s)
-    before = bottleneck.look_before(run, ends)
-    bottleneck.want_room(before, expected.low * 1e6, source)
-    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
-    key = key_of(run, ends, path.name, order, links)
+    tool, order = tool_of(run.bench.traffic), Order(duration_s=budget.run_s)
+    measured = MeasuredPath.looked_at(run, path, _ends(run, path, sender, over))
+    expected, key, name = measured.expected(fraction), measured.key(order), measured.ends.name
     if over is not None:
         key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
-    plan = SamplingPlan(
-        first_look=budget.first_look,
-        met_from=budget.met_from,
-        most=budget.most,
-        # a tool that counts from the first byte on pays for slow start in its first run
-        warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),
-        resolution=tool.resolution_bps(order) / 1e6,
-    )
-    made: list[TrafficRun] = []
+        name = f"{name} over {over.words}"
+    plan = _plan(tool, order, budget)
     pace = Pace(budget.run_s + tool.omitted_s)
-    progress = Progress(ends.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
-
-    def one_run() -> float:
-        found = session.measure(order)
-        made.append(found)
-        found_mbps = mbps(found)
-        progress.made(len(made), found_mbps)
-        return found_mbps
-
-    def enough(sample: Sequence[float]) -> bool:
-        is_clear = judge_values(sample, expected, UNIT, plan).decision is not Decision.UNDECIDED
-        return is_clear and against.decided(sample)
-
-    started = Deadline(budget.most_s)
-    name = ends.name if over is None else f"{ends.name} over {over.words}"
+    progress = Progress(measured.ends.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
+    asker = Asker(name, plan, Deadline(budget.most_s))
     measurement = _measurement(name, key)
     against = Against.stored(run, measurement, plan)
-    try:
-        with measuring.session(run, path, sender, rate_mbps, over.interfaces if over else None) as session:
-            values = repeat_until(one_run, enough, plan, lambda: not started.expired)
-    except Undecided as error:
-        raise Undecided(f"{name}: {error}") from error
+    with measuring.session(run, path, sender, measured.rate_mbps, over.interfaces if over else None) as session:
+
+        def one_run() -> float:
+            found_mbps = mbps(asker.keep(session.measure(order)))
+            progress.made(len(asker.runs), found_mbps)
+            return found_mbps
+
+        values, result = asker.limit(one_run, expected, UNIT, against.decided)
     add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-    result = discarded.bounded(judge_values(values, expected, UNIT, plan), made)
-    found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
-    again = discarded.bounded(retransmissions.result(run, made[-len(values) :], plan), made)
-    return LimitAnswer(name, result, tuple(values), tuple(made), before, tuple(found), against, again)
+    return LimitAnswer(
+        subject=name,
+        result=result,
+        values=tuple(values),
+        runs=tuple(asker.runs),
+        before=measured.before,
+        hindrances=measured.hindrances(asker.runs),
+        against=against,
+        resent=asker.bounded(retransmissions.result(run, asker.counted(values), plan)),
+    )
 
 
 def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) -> Ends:
@@ -199,6 +174,17 @@ def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) 
     if over is None:
         return ends
     return replace(ends, from_port=over.ports[ends.from_port.role], to_port=over.ports[ends.to_port.role])
+
+
+def _plan(tool: TrafficTool, order: Order, budget: LimitBudget) -> SamplingPlan:
+    return SamplingPlan(
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        # a tool that counts from the first byte on pays for slow start in its first run
+        warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),
+        resolution=tool.resolution_bps(order) / 1e6,
+    )
 
 
 def _measurement(name: str, key: Key) -> Measurement:
@@ -212,44 +198,6 @@ def _measurement(name: str, key: Key) -> Measurement:
         taken=now(),
         key=key,
     )
-
-
-def line_mbps(run: Run, ends: Ends, path: BenchPath) -> float:
-    """Return the line rate that a path must have: the sheet's link speed over the scale of the path.
-
-    Where the sheet knows no speed it is what the sender's port negotiated.
-
-    Args:
-        run: The current run.
-        ends: Who sends to whom, through which ports.
-        path: The path.
-
-    Returns:
-        The rate in Mbit/s.
-
-    Raises:
-        CardFailure: A port of the dut negotiated another speed than the sheet's.
-        BenchFault: A port reports no speed, or one of the peer negotiated less than the sheet's.
-    """
-    wanted, sheet = run.card.link.speed_mbps, f"expected {run.card.link.speed_mbps} Mbit/s (sheet {run.card.name})"
-    if isinstance(wanted, Unknown):
-        return _negotiated_mbps(run, (ends.sender, ends.from_port)) / path.rate_scale
-    sides = ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
-    found = dict(zip((ends.from_port, ends.to_port), side_by_side(partial(_negotiated_mbps, run), sides), strict=True))
-    slow = [f"{port.place}: link at {mbps} Mbit/s; {sheet}" for port, mbps in found.items() if mbps != wanted]
-    if any(mbps != wanted for port, mbps in found.items() if port.role is Role.DUT):
-        raise CardFailure("\n".join(slow))
-    if any(mbps < wanted for mbps in found.values()):
-        raise BenchFault("\n".join(slow))
-    return wanted / path.rate_scale
-
-
-def _negotiated_mbps(run: Run, end: tuple[Server, Port]) -> int:
-    server, port = end
-    speed_mbps = server.host.links.link_settings(run.interface(port)).speed_mbps
-    if not speed_mbps:
-        raise BenchFault(f"{port.name}: link speed is unknown, so there is no line rate to compare with")
-    return speed_mbps
 
 
 def mbps(measured: TrafficRun) -> float:

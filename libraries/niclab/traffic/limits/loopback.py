@@ -5,12 +5,11 @@ A bench whose servers carry less than the line that way may be what a missed lim
 
 from __future__ import annotations
 
-from niclab.core.verdict import Undecided
 from niclab.run.server import Server
 from niclab.run.watching.standstill import StandstillWatch
 from niclab.traffic import WorthlessResult
 from niclab.traffic.runs import endpoints
-from niclab.traffic.runs.measuring import MADE_AGAIN
+from niclab.traffic.runs.discarded import DiscardedRun, DiscardedRuns
 from niclab.traffic.tools.tool import Order, Route, TrafficTool
 
 LOOPBACK = "127.0.0.1"
@@ -32,20 +31,19 @@ def loopback_bps(server: Server, tool: TrafficTool, watch: StandstillWatch) -> f
 
 
 def _undisturbed(server: Server, tool: TrafficTool, watch: StandstillWatch) -> float:
-    disturbed = list[str]()
-    while len(disturbed) <= MADE_AGAIN:
+    discarded = DiscardedRuns(f"{server.name} to itself")
+    while True:
         before, failure, bps = watch.told(), None, 0.0
         try:
             bps = _measured(server, tool)
         except WorthlessResult as error:
             failure = error
-        stood = [each for each in watch.between(before, watch.told()) if each.server == server.name]
+        stood = tuple(each for each in watch.between(before, watch.told()) if each.server == server.name)
         if not stood:
             if failure is not None:
                 raise failure
             return bps
-        disturbed.append(f"{failure or f'{bps / 1e6:.0f} Mbit/s'} not counted: {', '.join(map(str, stood))}")
-    raise Undecided(f"{server.name} to itself: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}")
+        discarded.add(DiscardedRun(str(failure or f"{bps / 1e6:.0f} Mbit/s"), stood))
 
 
 def _measured(server: Server, tool: TrafficTool) -> float:

@@ -12,28 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.decision import Decision
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.verdict import NotApplicable
 from niclab.core.wait import Deadline
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.settings import mtu
-from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
-from niclab.stats.precise import Estimate, estimate, repeat_until
+from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Direction, Expected, Outcome, at_least
 from niclab.stats.run_plan import SamplingPlan
-from niclab.traffic.limits import bottleneck, limit
+from niclab.traffic.limits import limit
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.limits.sweep_model import SLACK, Floor, Spot, by_frame_rate, floor
-from niclab.traffic.runs import discarded, endpoints, measuring
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.asker import Asker
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.measurement_key import key_of
-from niclab.traffic.runs.measuring import Session, TrafficRun
+from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Pace, Tell
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order, TrafficTest
 from niclab.traffic.tools.tool_choice import tool_of
 
@@ -207,13 +207,10 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     wanted = [spot for spot in spots(test, profile) if _is_allowed(run, spot.mtu)]
     if not wanted:
         raise NotApplicable(f"sheet {run.card.name} has none of the MTUs {', '.join(map(str, MTUS))}")
-    ends = endpoints.ends(run, path, sender)
-    before = bottleneck.look_before(run, ends)
-    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
-    key = key_of(run, ends, path.name, order_of(wanted[0], BUDGETS[profile].run_s), links)
-    budget, rate_mbps = BUDGETS[profile], limit.line_mbps(run, ends, path)
+    measured, budget = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, sender)), BUDGETS[profile]
+    key = measured.key(order_of(wanted[0], budget.run_s))
     plans = _plans(run, wanted, budget)
-    points = _Points(run, rate_mbps, path.rate_scale, budget, key, plans, Deadline(budget.most_s))
+    points = _Points(run, measured.rate_mbps, path.rate_scale, budget, key, plans, Deadline(budget.most_s))
     found: list[AtSpot] = []
     pace = Pace(points.run_s)
     with measuring.session(run, path, sender, points.rate_mbps) as session:
@@ -223,10 +220,9 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
                 for spot in (each for each in wanted if each.mtu == size):
                     known = {one.spot: one.estimate.estimate for one in found}
                     found.append(points.measure(session, spot, known))
-                    _tell_progress(tell, ends.name, found, len(wanted), points.most, pace)
+                    _tell_progress(tell, measured.ends.name, found, len(wanted), points.most, pace)
     made = [each for one in found for each in one.runs]
-    hindrances = bottleneck.hindrances(before, made, points.rate_mbps * 1e6)
-    return Sweep(ends.name, test, tuple(found), before, tuple(hindrances))
+    return Sweep(measured.ends.name, test, tuple(found), measured.before, measured.hindrances(made))
 
 
 def _tell_progress(tell: Tell, subject: str, found: Sequence[AtSpot], count: int, most: int, pace: Pace) -> None:
@@ -292,7 +288,7 @@ class _Points:
 
     def measure(self, session: Session, spot: Spot, known: Mapping[Spot, float]) -> AtSpot:
         """Measure a point. ``known``: throughput of the points before."""
-        plan, runs, order = self.plans[spot], list[TrafficRun](), order_of(spot, self.budget.run_s)
+        plan, order, width = self.plans[spot], order_of(spot, self.budget.run_s), self.budget.width
         own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
         key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
         expected = self._of_sheet(spot)
@@ -305,29 +301,22 @@ class _Points:
         )  # fmt: skip
         against = Against.stored(self.run, measurement, plan)
 
+        asker = Asker(str(spot), plan, self.time, "all points")
+
         def one_run() -> float:
-            runs.append(session.measure(order))
-            return limit.mbps(runs[-1])
+            return limit.mbps(asker.keep(session.measure(order)))
 
         def enough(values: Sequence[float]) -> bool:
-            if expected is None:
-                return against.decided(values) and estimate(values, plan, self.budget.width).narrow
-            is_clear = judge_values(values, expected, limit.UNIT, plan).decision is not Decision.UNDECIDED
-            return is_clear and against.decided(values)
+            return against.decided(values) and estimate(values, plan, width).narrow
 
-        try:
-            values = repeat_until(one_run, enough, plan, lambda: not self.time.expired)
-        except Undecided as error:
-            raise Undecided(f"{spot}: {error}; all points together may take {self.budget.most_s:g} s") from error
+        result: Outcome | None = None
+        if expected is None:
+            values = asker.values(one_run, enough)
+        else:
+            values, result = asker.limit(one_run, expected, limit.UNIT, against.decided)
         add(self.run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-        result = discarded.bounded(judge_values(values, expected, limit.UNIT, plan) if expected else None, runs)
-        return AtSpot(
-            spot,
-            estimate(values, plan, self.budget.width),
-            result,
-            discarded.bounded(against.result(values), runs),
-            tuple(runs),
-        )
+        baseline = asker.bounded(against.result(values))
+        return AtSpot(spot, estimate(values, plan, width), result, baseline, tuple(asker.runs))
 
     def _floor(self, spot: Spot, known: Mapping[Spot, float]) -> Floor | None:
         """Return the floor of a point, by the frame rate of the sheet or by a point measured before."""

@@ -22,8 +22,8 @@ from niclab.report.pages.charts import Chart
 from niclab.report.reporter import Reporter
 from niclab.stats.conclude import conclude
 from niclab.stats.questions import Outcome, rounded
-from niclab.traffic.runs import measuring
-from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.runs import traffic_run
+from niclab.traffic.runs.traffic_run import TrafficRun
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def show(answer: Answer, reporter: Reporter) -> None:
         reporter.say(line)
     runs = answer.made()
     for run in runs:
-        (reporter.warn if run.remarkable else reporter.say)(measuring.described(run))
+        (reporter.warn if run.remarkable else reporter.say)(traffic_run.described(run))
     charts = answer.charts()
     for chart in charts:
         reporter.chart(chart)

@@ -8,33 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.marks import MarkKind, note
 from niclab.core.parallel import side_by_side
 from niclab.core.turns import turn_to_measure
-from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
-from niclab.hosts.counts.load_records import CpuLoad, FrameCounters, load_between
+from niclab.hosts.counts.load_records import load_between
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.watching import standstill
 from niclab.traffic import WorthlessResult
-from niclab.traffic.runs import endpoints, switch_counts
+from niclab.traffic.runs import endpoints
+from niclab.traffic.runs.discarded import DiscardedRun, DiscardedRuns
 from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.looks import EndLook, Looks
 from niclab.traffic.runs.run_count import RunCount
-from niclab.traffic.runs.switch_counts import PortCount, SwitchCountWatch
+from niclab.traffic.runs.switch_counts import SwitchCountWatch
+from niclab.traffic.runs.traffic_run import Conservation, EndOfRun, TrafficRun, figure_text
 from niclab.traffic.tools.iperf3 import shortest_s
-from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
+from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult, TrafficTool
 from niclab.traffic.tools.tool_choice import tool_of
 
 SESSION_LIMIT_S = 2 * 3600.0
 """No session has a larger budget than an hour and a half."""
-MADE_AGAIN = 8
-"""House rule: a run in which a server stood still is made again as often in a row, for half a minute or so."""
 COUNTERS_WITHIN_S = 2.0
 """Drivers that fetch the counters of their card do so every second or two."""
 _COUNTERS_EVERY_S = 0.5
@@ -43,86 +42,6 @@ _CPU_SLACK = 1.02
 """Rounding of the tools."""
 _LINE_SLACK = 1.02
 """House rule: payload above the rate of the line by more than rounding and clocks is no measurement."""
-STRAY_FRAMES = 50
-"""House rule: frames of other protocols (ARP, IPv6 neighbours, LLDP) between the looks at the two ends."""
-
-
-@dataclass(frozen=True)
-class EndOfRun:
-    """One end of a run: its port, the load of its CPUs, and what its port counted from before to after.
-
-    ``seconds``: between the two looks at the CPUs; longer than the run.
-    """
-
-    port: str
-    cpu: CpuLoad
-    frames: FrameCounters
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class Conservation:
-    """Frames of the direction of the data: sent = received + counted as lost + missing.
-
-    ``explained``: frames that TCP sent again, which it does for those that never arrived; None when not counted.
-    ``missing`` below 0: some drivers count what the card cuts into frames (TSO) as one, so only a loss is reported.
-    """
-
-    sent: int
-    received: int
-    lost: int
-    explained: int | None
-
-    @property
-    def missing(self) -> int:
-        return self.sent - self.received - self.lost
-
-    @property
-    def holds(self) -> bool:
-        return self.missing <= (self.explained or 0) + STRAY_FRAMES
-
-    def __str__(self) -> str:
-        counted = f"{self.sent} frames sent, {self.received} received, {self.lost} counted as lost"
-        if self.missing < 0:
-            return f"{counted}: the sender counts before segmentation (TSO), so frames cannot be compared"
-        return f"{counted}: {self.missing} missing without a trace"
-
-
-@dataclass(frozen=True)
-class TrafficRun:
-    """One run. ``tool``: name of the tool.
-
-    ``command``: of the client; ``seconds``: how long that command took, its start and the connection's included;
-    ``switch``: what the switch counted, where the path goes through it; ``disturbed``: the runs before it that are
-    not counted, because a server stood still meanwhile or they found more than the line carries.
-    """
-
-    tool: str
-    command: str
-    order: Order
-    result: ToolResult
-    sender: EndOfRun
-    receiver: EndOfRun
-    conservation: Conservation
-    seconds: float
-    switch: tuple[PortCount, ...] = ()
-    disturbed: tuple[str, ...] = ()
-
-    @property
-    def remarkable(self) -> bool:
-        """Should a person look at it?"""
-        return bool(self.disturbed) or not self.conservation.holds
-
-
-@dataclass(frozen=True)
-class _Discarded:
-    """A run that is not counted. ``stood``: the servers that stood still meanwhile; none where it exceeds the line."""
-
-    figure: str
-    stood: tuple[standstill.Stood, ...]
-
-    def __str__(self) -> str:
-        return f"{self.figure} not counted: {', '.join(map(str, self.stood))}" if self.stood else self.figure
 
 
 class _AboveLine(WorthlessResult):
@@ -226,9 +145,10 @@ class Session:
 
         Raises:
             Undecided: When a server stood still too often in a row.
+            BenchFault: When all of as many runs found more than the line carries.
         """
-        discarded: list[_Discarded] = []
-        while len(discarded) <= MADE_AGAIN:
+        discarded = DiscardedRuns(self._ends.name)
+        while True:
             try:
                 found = self._measure(order)
             except WorthlessResult as error:
@@ -238,13 +158,12 @@ class Session:
             else:
                 if not (stood := self._stood()):
                     self._count.note((), order.duration_s)
-                    return replace(found, disturbed=tuple(map(str, discarded)))
-                figure = _figure(found.result)
-            discarded.append(_Discarded(figure, stood))
+                    return replace(found, disturbed=discarded.texts)
+                figure = figure_text(found.result)
+            run = DiscardedRun(figure, stood)
             self._count.note({each.server for each in stood}, order.duration_s)
-            note(MarkKind.DISCARDED, f"{self._ends.name}: {discarded[-1]}")
-        message = f"{self._ends.name}: {len(discarded)} runs in a row prove nothing: {'; '.join(map(str, discarded))}"
-        raise Undecided(message) if any(each.stood for each in discarded) else BenchFault(message)
+            note(MarkKind.DISCARDED, f"{self._ends.name}: {run}")
+            discarded.add(run)
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
         """Since the end of the last run, or since the looks before this one where there was something else between."""
@@ -361,29 +280,3 @@ def _refuse_above_line(result: ToolResult, line_mbps: float, receiver: EndOfRun)
             f"worthless result: {bps / 1e6:.1f} Mbit/s, wanted at most the {line_mbps:g} Mbit/s of the line",
             receiver.port,
         )
-
-
-def described(measured: TrafficRun) -> str:
-    """The run in one line, for the log."""
-    found, order = measured.result, measured.order
-    parts = [f"{measured.tool} {order.test.value}: {_figure(found)} in {found.elapsed_s:.2f} s"]
-    if found.loss is not None:
-        parts.append(f"{100 * found.loss:.2f} % lost")
-    if order.test is not TrafficTest.UDP_STREAM:
-        count = "unknown" if found.retransmits is None else found.retransmits
-        parts.append(f"{count} retransmissions")
-    if found.window_bytes is not None:
-        parts.append(f"the receiver offered {found.window_bytes} bytes")
-    for side in (measured.sender, measured.receiver):
-        cpu, share = side.cpu.busiest
-        parts.append(f"{side.port}: cpu{cpu} {100 * share.busy:.0f} % busy ({100 * share.softirq:.0f} % softirq)")
-    parts.append(str(measured.conservation))
-    if measured.switch:
-        parts.append(switch_counts.described(measured.switch))
-    return "; ".join([", ".join(parts), *(f"before it {each}" for each in measured.disturbed)])
-
-
-def _figure(found: ToolResult) -> str:
-    if found.throughput_bps is not None:
-        return f"{found.throughput_bps / 1e6:.1f} Mbit/s"
-    return f"{found.transactions_per_s:.0f} transactions/s"

@@ -14,7 +14,7 @@ from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import Expected, Outcome, at_most
 from niclab.stats.run_plan import SamplingPlan
-from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES
 
 UNIT = "percent sent again"

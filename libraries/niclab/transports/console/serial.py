@@ -11,7 +11,6 @@ import queue
 import re
 import threading
 from contextlib import suppress
-from types import TracebackType
 from urllib.parse import urlsplit
 
 import serial
@@ -151,9 +150,7 @@ class SerialConsole:
         self.open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -16,7 +16,6 @@ import re
 import shlex
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from niclab.core.verdict import BenchFault
@@ -79,9 +78,7 @@ class SshHost:
     def __enter__(self) -> SshHost:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
