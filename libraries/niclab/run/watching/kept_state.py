@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from niclab.bench.records import OperatingSystem, Role
+from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.plain import as_json
 from niclab.core.undo import Journal
@@ -26,11 +26,11 @@ from niclab.state.take import take, take_switch
 class Fitting:
     """Equipment of a bench without which a state means something else.
 
-    ``ports``: PCI addresses of the test ports of each server.
+    ``systems``: names of the systems that the servers boot. ``ports``: PCI addresses of the test ports of each server.
     """
 
     card: str
-    systems: Mapping[Role, OperatingSystem]
+    systems: Mapping[Role, str]
     ports: Mapping[Role, Sequence[str]]
 
     @classmethod
@@ -41,7 +41,7 @@ class Fitting:
             run: The run.
         """
         ports = {role: sorted({port.pci for port in run.ports(role)}) for role in Role}
-        return cls(run.card.name, {role: run.bench.server(role).os for role in Role}, ports)
+        return cls(run.card.name, {role: run.bench.server(role).boots for role in Role}, ports)
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> Fitting:
@@ -49,23 +49,22 @@ class Fitting:
 
         Raises:
             KeyError: A field is missing.
-            ValueError: A server or an operating system is unknown.
+            ValueError: A server is unknown.
         """
-        systems = {Role(role): OperatingSystem(system) for role, system in fields["systems"].items()}
+        systems = {Role(role): str(system) for role, system in fields["systems"].items()}
         ports = {Role(role): [str(pci) for pci in addresses] for role, addresses in fields["ports"].items()}
         return cls(str(fields["card"]), systems, ports)
 
     def plain(self) -> dict[str, object]:
         """Return it as JSON has it."""
-        systems = {role.value: system.value for role, system in self.systems.items()}
         return {
             "card": self.card,
-            "systems": systems,
+            "systems": {role.value: system for role, system in self.systems.items()},
             "ports": {role.value: list(pcis) for role, pcis in self.ports.items()},
         }
 
     def __str__(self) -> str:
-        each = (f"{role.value} {self.systems[role].value} with ports {', '.join(self.ports[role])}" for role in Role)
+        each = (f"{role.value} {self.systems[role]} with ports {', '.join(self.ports[role])}" for role in Role)
         return f"card {self.card}, {', '.join(each)}"
 
 
