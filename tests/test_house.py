@@ -155,6 +155,16 @@ def test_a_package_below_the_others_imports_none_of_them(package: str, allowed: 
     assert packages()[package] <= allowed
 
 
+def test_contributing_lists_every_package_above_those_that_import_it() -> None:
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", (REPOSITORY / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    above = set[str]()
+    for row in rows:
+        here = set(re.findall(r"\w+", row))
+        above |= here
+        assert {name: packages()[name] - above for name in here if packages()[name] - above} == {}
+    assert above == set(packages())
+
+
 def test_class_names_are_unique() -> None:
     places = defaultdict[str, list[str]](list)
     for file, tree in trees(NICLAB):

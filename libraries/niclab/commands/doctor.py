@@ -151,13 +151,7 @@ def _cards(commands: Commands, card: str, controller: Controller) -> Finding | N
         return None
     wanted = dict.fromkeys((role.value for role in Role), card)
     mend = f"run: {commands.insert_command(wanted)}"
-    try:
-        found = controller.names_in_servers(commands.inserted)
-    except BenchFault as error:
-        return Finding("bench", "cards", "", str(error), mend)
-    if found != wanted:
-        return Finding("bench", "cards", "", f"{in_words(found)}, wanted {card} in both servers", mend)
-    return Finding("bench", "cards", in_words(found))
+    return _in_servers("cards", controller, commands.inserted, wanted, f"{card} in both servers", mend)
 
 
 def _systems(bench: Bench, controller: Controller) -> Finding | None:
@@ -167,13 +161,19 @@ def _systems(bench: Bench, controller: Controller) -> Finding | None:
         return None
     wanted = {role.value: bench.server(role).boots for role in Role}
     mend = f"run: {commands.boot_command(wanted)}"
+    return _in_servers("systems", controller, commands.systems, wanted, in_words(wanted), mend)
+
+
+def _in_servers(
+    subject: str, controller: Controller, command: str, wanted: dict[str, str], expected: str, mend: str
+) -> Finding:
     try:
-        found = controller.names_in_servers(commands.systems)
+        found = controller.names_in_servers(command)
     except BenchFault as error:
-        return Finding("bench", "systems", "", str(error), mend)
+        return Finding("bench", subject, "", str(error), mend)
     if found != wanted:
-        return Finding("bench", "systems", "", f"{in_words(found)}, wanted {in_words(wanted)}", mend)
-    return Finding("bench", "systems", in_words(found))
+        return Finding("bench", subject, "", f"{in_words(found)}, wanted {expected}", mend)
+    return Finding("bench", subject, in_words(found))
 
 
 def _journal(run: Run) -> Finding:
