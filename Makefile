@@ -65,7 +65,10 @@ certify-all: setup-virtual
 	@for number in $$(seq -- "$$BENCHES"); do \
 	    $(VBENCH) bench-file --name "all-$$number" > "results/benches/all-$$number.yaml" || exit 1; \
 	    set -- "$$@" "results/benches/all-$$number.yaml"; done; \
-	$(VENV)/bin/niclab certify-all "$$@" --cards "$$CARDS" --profile "$$PROFILE" $${SUITE:+--suite "$$SUITE"}; status=$$?; \
+	trap 'kill -TERM "$$niclab" 2> /dev/null' INT TERM HUP; \
+	$(VENV)/bin/niclab certify-all "$$@" --cards "$$CARDS" --profile "$$PROFILE" $${SUITE:+--suite "$$SUITE"} & niclab=$$!; \
+	wait "$$niclab"; status=$$?; \
+	while kill -0 "$$niclab" 2> /dev/null; do wait "$$niclab"; status=$$?; done; \
 	for number in $$(seq -- "$$BENCHES"); do $(VBENCH) down --purge --name "all-$$number"; done; exit $$status
 
 # What keeps one processor busy goes two at a time.

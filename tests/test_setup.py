@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from programs import program
 
+from niclab.core.wait import until
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 REAL = "commands:\n  up: ssh pdu.lab.example power-on rack3\n"
 VIRTUAL = "commands:\n  up: lab/virtual/vbench up\n"
@@ -90,6 +92,22 @@ class TestMake:
         done = subprocess.run(["make", "certify-all"], cwd=house, capture_output=True, text=True, timeout=60)
         assert done.returncode == 2 and "Error 4" in done.stderr
         assert (house / "said").read_text().splitlines()[-1] == "vbench|down|--purge|--name|all-2|"
+
+    def test_a_signal_to_make_ends_the_runs_and_the_benches_are_removed(self, house: Path) -> None:
+        program(
+            house / ".venv/bin/niclab",
+            f"#!/bin/bash\ntrap 'sleep 1; echo ended >> \"{house}/said\"; exit 3' TERM\n"
+            f'touch "{house}/began"\nwhile :; do sleep 0.1; done\n',
+        )
+        running = subprocess.Popen(["make", "certify-all"], cwd=house, stderr=subprocess.PIPE, text=True)
+        until((house / "began").exists, within=30, what="niclab certify-all to begin")
+        running.terminate()
+        running.communicate(timeout=30)
+        assert (house / "said").read_text().splitlines()[-3:] == [
+            "ended",
+            "vbench|down|--purge|--name|all-1|",
+            "vbench|down|--purge|--name|all-2|",
+        ]
 
     def test_only_the_tests_need_daemons_and_linters(self, house: Path) -> None:
         said = self.make(house, "setup-test")

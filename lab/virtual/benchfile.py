@@ -7,6 +7,12 @@ import layout
 import uplinks
 from layout import DEFAULT_NAME, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, ROLES, SSH_PORT, Bench, Port, Server
 
+VARIABLES = (
+    *("APT_CONFIG", "CURL_CA_BUNDLE", "LD_LIBRARY_PATH", "SSL_CERT_DIR", "SSL_CERT_FILE"),
+    *("VBENCH_ACCEL", "VBENCH_QEMU", "all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy"),
+)
+"""Variables of the environment that decide how a bench is built and started."""
+
 
 def render(bench: Bench) -> str:
     """The text of the bench file; ``lab/benches/virtual.yaml`` is that of the bench of the default name.
@@ -56,6 +62,7 @@ commands:
   inserted: lab/virtual/vbench cards{option}
   boot_systems: lab/virtual/vbench systems --dut {{dut}} --peer {{peer}}{option}
   systems: lab/virtual/vbench systems{option}
+  environment: [{", ".join(VARIABLES)}]
 
 # What else the servers can boot than `linux`, which is Debian 12, and `freebsd`.
 systems: {{debian13: linux}}

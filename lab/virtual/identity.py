@@ -38,6 +38,7 @@ class Identity:
         self.user_public_key = self._key_pair(self.user_key)
         lines = [f"[{server.address}]:{SSH_PORT} {self.host_key(server.role)[1]}\n" for server in bench.servers]
         self.known_hosts.write_text("".join(lines))
+        self.known_hosts.chmod(0o644)
         self._make_secrets()
         if not self.certificate.exists():
             self._make_certificate()

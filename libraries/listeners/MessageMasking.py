@@ -16,6 +16,7 @@ from niclab.files.mask import MessageMask
 from niclab.files.secrets import handed_out
 
 MASK = MessageMask(handed_out)
+_AS_HTML = "*HTML*"
 
 
 class MaskedStream:
@@ -56,8 +57,10 @@ class MessageMasking:
         mask_console()
 
     def log_message(self, message: result.Message) -> None:
-        """Mask what is logged by a keyword."""
+        """Mask what is logged by a keyword. A failure is text: it quotes what a server, a BMC or a console has said."""
         message.message = MASK(message.message)
+        if message.level == "FAIL":
+            message.html = False
 
     def message(self, message: result.Message) -> None:
         """Mask what is logged outside of keywords: warnings, errors, imports."""
@@ -65,7 +68,7 @@ class MessageMasking:
 
     def end_body_item(self, data: object, result: Any) -> None:  # noqa: ARG002 - Robot Framework's signature
         """Mask why a keyword or a control structure failed."""
-        result.message = MASK(result.message)
+        result.message = _text(result.message)
 
     def end_for_iteration(self, data: object, result: Any) -> None:
         """Mask the values of a loop's variables, which the log shows resolved."""
@@ -74,10 +77,18 @@ class MessageMasking:
 
     def end_test(self, data: running.TestCase, result: result.TestCase) -> None:  # noqa: ARG002 - as above
         """Mask why a test failed."""
-        result.message = MASK(result.message)
+        result.message = _text(result.message)
 
     def end_suite(self, data: running.TestSuite, result: result.TestSuite) -> None:  # noqa: ARG002 - as above
         """Mask why a suite failed; its teardown may have changed the messages of its tests."""
-        result.message = MASK(result.message)
+        result.message = _text(result.message)
         for test in result.all_tests:
-            test.message = MASK(test.message)
+            test.message = _text(test.message)
+
+
+def _text(failure: str) -> str:
+    """Mask a failure, and take from it what would make Robot Framework put it into its pages unescaped."""
+    masked = MASK(failure)
+    while masked.lstrip().startswith(_AS_HTML):
+        masked = masked.lstrip().removeprefix(_AS_HTML)
+    return masked

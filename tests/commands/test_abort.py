@@ -148,6 +148,26 @@ def test_who_signals_every_process_of_a_build_does_not_find_robot(toy: Toy) -> N
     until(lambda: toy.has("undone"), within=20, what="the teardown to end", every=0.05)
 
 
+@BELOW_NICLAB
+def test_a_killed_niclab_ends_the_tests_after_the_teardown(toy: Toy) -> None:
+    toy.process.kill()
+    toy.wait_for("teardown")
+    (toy.folder / "all-sent").touch()
+    until(lambda: toy.has("undone"), within=20, what="the teardown to end", every=0.05)
+    assert not toy.has("second")
+
+
+@BELOW_NICLAB
+def test_a_niclab_that_is_killed_long_after_the_first_signal_breaks_no_teardown_off(toy: Toy) -> None:
+    toy.send("niclab", TERM)
+    toy.wait_for("teardown")
+    time.sleep(abort.IGNORED_FOR_S + 0.5)
+    toy.process.kill()
+    time.sleep(0.5)
+    (toy.folder / "all-sent").touch()
+    until(lambda: toy.has("undone"), within=20, what="the teardown to end", every=0.05)
+
+
 @ALONE
 def test_a_signal_in_the_teardown_does_not_break_it_off(toy: Toy) -> None:
     toy.send("robot", TERM)

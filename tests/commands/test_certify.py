@@ -506,6 +506,19 @@ class TestCommand:
         assert not bench.nic("dut.p0").admin_up
         assert "not compared with the state before the run: " in capsys.readouterr().out
 
+    def test_restore_masks_what_a_killed_run_left(self, bench: FakeBench, capsys: pytest.CaptureFixture[str]) -> None:
+        run_dir = runfolder.new_run(bench.folder / "results", "intel-82574l", "virtual")
+        log = run_dir / "evidence" / "console-dut.log"
+        log.write_text("Password: console-secret\n")
+        journal = Journal.for_bench("virtual", "killed")
+        journal.folder = run_dir
+        with journal.hold():
+            pass
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert log.read_text() == "Password: ********\n"
+        assert f"{run_dir}: the evidence of this run, which has not finished, is masked" in capsys.readouterr().out
+        assert not (run_dir / "evidence" / "index.json").exists()  # it may be continued
+
     def test_restore_compares_before_it_stops_a_bench_that_was_down(
         self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -116,6 +116,18 @@ def test_the_gravest_end_is_that_of_all(toy: Toy) -> None:
         assert words in page
 
 
+def test_a_full_disk_of_one_card_takes_no_turn_from_the_others(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    def full(_: object, card: str, *__: object) -> object:
+        called.append(card)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(certify_all._Benches, "_certify", full)
+    assert toy.run("intel-82574l=0 intel-x520=0 intel-82576=0") == ExitStatus.BENCH_FAULT
+    assert sorted(called) == ["intel-82574l", "intel-82576", "intel-x520"]
+
+
 def test_a_request_to_end_reaches_every_run_and_no_other_begins(toy: Toy) -> None:
     def end() -> None:
         until(lambda: len(list(toy.folder.glob("results/all-*/*/began"))) == 2, within=20, what="both runs")

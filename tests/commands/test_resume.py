@@ -162,12 +162,75 @@ def test_what_is_refused(killed: Path, bench: FakeBench) -> None:
         ({"git": {"commit": "1"}}, "as when the run began"),
         ({"finished": "2026"}, "has finished at"),
     ):
+        (killed / "certificate.json").touch()
         file.write_text(json.dumps(content | change))
         with pytest.raises(BenchFault, match=words):
             resume.run(killed)
-    file.write_text(json.dumps(content | {"expected_tests": 3}))
-    with pytest.raises(BenchFault, match="each of its 3 tests has ended"):
-        resume.run(killed)
+
+
+@pytest.fixture
+def all_ended(bench: FakeBench, suites: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose niclab was killed after the last test and before the certificate."""
+    (suites / "file1.robot").write_text("*** Test Cases ***\nEarly\n    No Operation\n")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(certify, "finish_run", killed)
+        certify.run(bench.file, str(bench.sheet), "qualification", bench.folder / "results", allow_local_changes=True)
+    (run_dir,) = (bench.folder / "results").iterdir()
+    assert not (run_dir / "certificate.json").exists()
+    return run_dir
+
+
+@pytest.mark.parametrize("killed_in", ["finish_run", "certificate", "merge", "robot"])
+def test_a_run_that_has_only_its_certificate_left_gets_it(
+    all_ended: Path, killed_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = {test.name: test.message for test in read_so_far(all_ended / "evidence" / FILE).ended.values()}
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if killed_in == "robot":
+        (all_ended / "allure-results" / "niclab-summary.json").unlink()
+    elif killed_in != "finish_run":
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(
+                *((certify.certificate, "certify") if killed_in == "certificate" else (resume, "_merge")), killed
+            )
+            resume.run(all_ended)
+        assert bool(read_run(all_ended)["finished"]) is (killed_in == "certificate")
+    assert resume.run(all_ended) is ExitStatus.CARD_FAILURE
+    found = verdicts(all_ended)
+    assert found == {name: Verdict.CARD_FAILURE if name == "Bad" else Verdict.PASS for name in messages}
+    root = ElementTree.parse(all_ended / "output.xml").getroot()
+    statuses = {str(test.get("name")): (test.find("status").text or "") for test in root.iter("test")}  # type: ignore[union-attr]
+    assert statuses == messages
+    assert "The run was killed before Robot Framework wrote" not in (all_ended / "output.xml").read_text()
+    reasons = [each for each in certificate(all_ended)["reasons"] if not each.startswith("Plan ")]
+    assert not any("output.xml" in each or "results" in each or "Evidence" in each for each in reasons), reasons
+    with pytest.raises(BenchFault, match="has finished at"):
+        resume.run(all_ended)
+
+
+def test_options_of_the_environment_take_no_test_out_of_a_continued_run(
+    all_ended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REBOT_OPTIONS", "--exclude * --name Other")
+    resume.run(all_ended)
+    root = ElementTree.parse(all_ended / "output.xml").getroot()
+    assert len([*root.iter("test")]) == 4
+    assert "Bad" in (all_ended / "junit.xml").read_text()
+
+
+def test_a_program_that_hangs_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certify, "OFFLINE_WITHIN_S", 0.1)
+    with pytest.raises(BenchFault, match=r"^suites: the dry run: did not end within 0\.1 s"):
+        certify.look_ahead([])
+    with pytest.raises(BenchFault, match=r"^rebot: did not end within 0\.1 s"):
+        certify.bounded(["sleep", "10"], "rebot", {})
 
 
 def ended(name: str, suites: tuple[str, ...] = ("Top", "Inner"), status: str = "PASS") -> EndedTest:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.files.secrets import Secrets, refuse_shared, without_secrets
+from niclab.files.secrets import Secrets, refuse_shared, refuse_writable, without_secrets
 
 
 @pytest.fixture
@@ -135,3 +136,17 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BenchFault, match="is not UTF-8 text") as caught:
         Secrets(file, {}).get("A")
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o600, 0o444])
+def test_a_file_that_names_servers_may_be_read_by_all(file: Path, mode: int) -> None:
+    file.chmod(mode)
+    refuse_writable(file, file.stat(), "known_hosts file")
+
+
+@pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
+def test_a_file_that_names_servers_may_be_written_by_nobody_else(file: Path, mode: int) -> None:
+    file.chmod(mode)
+    said = rf"^{re.escape(str(file))}: group or others may write this ca_file \(mode 0{mode:o}\); expected: chmod go-w"
+    with pytest.raises(BenchFault, match=said):
+        refuse_writable(file, file.stat(), "ca_file")

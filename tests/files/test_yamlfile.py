@@ -198,6 +198,13 @@ def test_deep_nesting_is_refused(tmp_path: Path, begin: str, end: str) -> None:
     assert line == "toy.yaml:2: more than 50 sections and lists within each other; wanted: at most 50"
 
 
+def test_an_integer_of_too_many_digits_is_answered_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.yaml"
+    file.write_text(f"count: {'9' * 5000}\n")
+    document = read(file)
+    assert document.data == {"count": "9" * 5000} and list(document.unclear) == [("count",)]  # no field takes it
+
+
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
     (line,) = fault(tmp_path, "part: {text: a}\n" + "# fill\n" * 160_000)
     assert line == "toy.yaml: has more than 1048576 bytes; wanted: a YAML file of at most 1048576"

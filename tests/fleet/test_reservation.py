@@ -45,6 +45,11 @@ with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2], 0.2), Path(sy
     print(bench.file.stem, flush=True)
     sys.exit(certify._Robot().run(["--listener", str(certify.ABORT), "--outputdir", sys.argv[3]], bench.stop))
 """
+FAKE_AGENT = """#!/bin/sh
+env > {folder}/environment
+echo '{{"place": "x"}}'
+cat > /dev/null
+"""
 SUITE = """*** Settings ***
 Library    OperatingSystem
 Suite Teardown    Put Back
@@ -236,3 +241,34 @@ class TestRealCoordinator:
         begun = time.monotonic()
         with reserved({"card": "x"}, lab.coordinator, lab.folder):
             assert time.monotonic() - begun > 7
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Coordinator:
+    """A coordinator whose agent gives a place, keeps its environment, and ends with its input."""
+    agent = tmp_path / "python"
+    agent.write_text(FAKE_AGENT.format(folder=tmp_path))
+    agent.chmod(0o700)
+    (tmp_path / "x.yaml").touch()
+    return Coordinator("127.0.0.1:1", str(agent))
+
+
+def test_labgrid_gets_no_secret_and_no_mark_of_a_pipeline(
+    fake: Coordinator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DUT_BMC_PASSWORD", "NICLAB_STORE", "AWS_SECRET_ACCESS_KEY", "BUILD_ID", "JENKINS_NODE_COOKIE"):
+        monkeypatch.setenv(name, "canary-7f3a")
+    with reserved({"card": "x"}, fake, tmp_path):
+        pass
+    assert "canary" not in (tmp_path / "environment").read_text()
+    (tmp_path / "environment").unlink()
+    fake.do("reap", {})
+    assert "canary" not in (tmp_path / "environment").read_text()
+
+
+def test_a_place_is_held_as_long_as_the_process_of_the_run(fake: Coordinator, tmp_path: Path) -> None:
+    """Robot Framework still puts the bench back when niclab was killed."""
+    with reserved({"card": "x"}, fake, tmp_path) as bench:
+        running = subprocess.Popen(["sleep", "1.5"], pass_fds=bench.stop.keeps)
+    assert running.poll() is not None  # the agent was waited for, and it waited for the run
+    running.wait()

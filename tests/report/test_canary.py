@@ -82,6 +82,50 @@ def run_dir(tmp_path: Path) -> Path:
     return folder
 
 
+def test_a_console_is_masked_as_it_is_written(tmp_path: Path) -> None:
+    """A killed run leaves its log as it is, and a pipeline publishes it."""
+    for value in map(Secrets(None, CANARIES).get, CANARIES):
+        file, said = tmp_path / "console.log", f"Password: {value}\r\nlogin: ".encode()
+        for size in (1, 7, len(said)):
+            log = ConsoleLog(file)
+            for start in range(0, len(said), size):
+                log.add(said[start : start + size])
+                assert value.encode() not in file.read_bytes()
+            content = file.read_bytes()  # nobody has closed it
+            assert MASKED.encode() in content and content.endswith(b"login: ")
+            log.close()
+            file.unlink()
+
+
+@pytest.mark.parametrize("reopened", [True, False])
+def test_a_secret_that_the_own_lines_of_a_log_split_is_masked(tmp_path: Path, reopened: bool) -> None:
+    for value in map(Secrets(None, CANARIES).get, CANARIES):
+        for cut in range(1, len(value)):
+            file = tmp_path / "console.log"
+            log = ConsoleLog(file)
+            log.add(b"before " + value[:cut].encode())
+            if reopened:
+                log.close()
+                log = ConsoleLog(file, after=log.tail)
+            log.note("opened again")
+            log.add(value[cut:].encode() + b" after\n")
+            log.close()
+            content = file.read_bytes()
+            assert b" after\n" in content and MASKED.encode() in content and b"before " in content
+            assert value[4:].encode() not in content and value[cut:].encode() + b" after" not in content
+            file.unlink()
+
+
+def test_bytes_that_only_look_like_a_secret_are_kept(tmp_path: Path) -> None:
+    value = Secrets(None, CANARIES).get(next(iter(CANARIES)))
+    log = ConsoleLog(tmp_path / "console.log")
+    log.add(value[:-1].encode())
+    log.add(b"? no\n" + value[:2].encode())
+    log.close()
+    first, second = (tmp_path / "console.log").read_text("utf-8", "replace").splitlines()
+    assert first.endswith(f"{value[:-1]}? no") and second[25:] == value[:2]
+
+
 def test_no_artefact_holds_a_secret_in_any_form(run_dir: Path) -> None:
     artefacts = [path for path in run_dir.rglob("*") if path.is_file()]
     masked = {path.name for path in artefacts if MASKED.encode() in path.read_bytes()}

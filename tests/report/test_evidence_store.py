@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -17,10 +18,17 @@ from niclab.report.evidence.evidence_store import EvidenceArchive
 STARTED = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 
 
-def run(folder: Path, name: str, verdict: str) -> Path:
+def run(folder: Path, name: str, verdict: str, controller: str = "one") -> Path:
     made = folder / name
     (made / "evidence").mkdir(parents=True)
-    noted = {"format": 1, "who": {}, "versions": {}, "facts": {}, "git": None, "started": STARTED.isoformat()}
+    noted = {
+        "format": 1,
+        "who": {"controller": controller},
+        "versions": {},
+        "facts": {},
+        "git": None,
+        "started": STARTED.isoformat(),
+    }
     (made / "run.json").write_text(json.dumps(noted))
     (made / "certificate.json").write_text(json.dumps({"verdict": verdict}))
     (made / "evidence" / "own").write_text(name)
@@ -31,6 +39,62 @@ def run(folder: Path, name: str, verdict: str) -> Path:
 @pytest.fixture
 def store(tmp_path: Path) -> EvidenceArchive:
     return EvidenceArchive(str(tmp_path / "store"))
+
+
+def written(folder: Path, when: datetime) -> None:
+    """Everything in the store was written then."""
+    for file in (folder / "store").rglob("*"):
+        os.utime(file, (when.timestamp(), when.timestamp()))
+
+
+def test_runs_of_one_name_of_two_controllers_do_not_replace_each_other(store: EvidenceArchive, tmp_path: Path) -> None:
+    store.put(run(tmp_path / "a", "first", "NOT CERTIFIED", "one"))
+    store.put(run(tmp_path / "b", "first", "CERTIFIED", "two"))
+    with pytest.raises(BenchFault, match=r"2 runs 'first' .*; expected: one, by RUN or CONTROLLER/RUN"):
+        store.get("first", tmp_path / "back")
+    for controller, verdict in (("one", "NOT CERTIFIED"), ("two", "CERTIFIED")):
+        store.get(f"{controller}/first", tmp_path / controller)
+        assert json.loads((tmp_path / controller / "certificate.json").read_text())["verdict"] == verdict
+    with pytest.raises(BenchFault, match="0 runs 'second'"):
+        store.get("second", tmp_path / "back")
+
+
+def test_another_run_of_the_same_name_and_controller_is_refused(store: EvidenceArchive, tmp_path: Path) -> None:
+    store.put(run(tmp_path / "a", "first", "NOT CERTIFIED"))
+    with pytest.raises(BenchFault, match=r"first\.json: certificate\.json: sha256"):
+        store.put(run(tmp_path / "b", "first", "CERTIFIED"))
+    store.get("first", tmp_path / "back")
+    assert "NOT CERTIFIED" in (tmp_path / "back" / "certificate.json").read_text()
+
+
+def test_a_store_whose_lists_are_gone_is_not_emptied(store: EvidenceArchive, tmp_path: Path) -> None:
+    store.put(run(tmp_path, "first", "CERTIFIED"))
+    (tmp_path / "store" / "runs").rename(tmp_path / "moved")
+    with pytest.raises(BenchFault, match="4 blobs and no list of a run"):
+        store.prune(90, datetime.now().astimezone() + timedelta(days=100))
+    assert len([file for file in (tmp_path / "store" / "blobs").rglob("*") if file.is_file()]) == 4
+
+
+def test_what_is_just_being_written_stays(store: EvidenceArchive, tmp_path: Path) -> None:
+    store.put(run(tmp_path, "first", "CERTIFIED"))
+    blob = tmp_path / "store" / "blobs" / "ab" / "abcd"
+    blob.parent.mkdir(exist_ok=True)
+    blob.write_text("of a run whose list is still to come")
+    assert store.prune(90, datetime.now().astimezone()) == 0 and blob.exists()
+
+
+def test_nobody_at_the_terminal_removes_nothing(
+    store: EvidenceArchive, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.put(run(tmp_path, "first", "CERTIFIED"))
+    written(tmp_path, STARTED)
+    prune = ["store", "prune", "--evidence", str(tmp_path / "store")]
+    assert cli.main(prune) == 0 and "2 files of the store are evidence of no run" in capsys.readouterr().out
+    store.get("first", tmp_path / "back")
+    assert (tmp_path / "back" / "evidence" / "own").exists()
+    assert cli.main([*prune, "--yes"]) == 0
+    store.get("first", tmp_path / "after")
+    assert not (tmp_path / "after" / "evidence").exists()
 
 
 def test_a_content_is_kept_once_and_comes_back(store: EvidenceArchive, tmp_path: Path) -> None:
@@ -54,7 +118,9 @@ def test_a_changed_file_is_refused(store: EvidenceArchive, tmp_path: Path) -> No
 def test_only_the_evidence_of_old_certified_runs_is_removed(store: EvidenceArchive, tmp_path: Path) -> None:
     for name, verdict in (("green", "CERTIFIED"), ("red", "NOT CERTIFIED")):
         store.put(run(tmp_path, name, verdict))
+    written(tmp_path, STARTED)
     assert store.prune(90, STARTED + timedelta(days=89)) == 0
+    assert store.prune(90, STARTED + timedelta(days=91), lambda count: count != 1) == 0
     assert store.prune(90, STARTED + timedelta(days=91)) == 1  # "same" is of the other run too
     store.get("red", tmp_path / "red-back")
     store.get("green", tmp_path / "green-back")

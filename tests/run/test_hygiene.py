@@ -237,13 +237,24 @@ class TestAfterAnEarlierRun:
         self.killed(bench)
         assert self.findings(bench, "run-2") == ([], [])
 
-    def test_another_card_or_system_is_not_compared_and_that_is_said(self, bench: FakeBench) -> None:
+    @pytest.mark.parametrize(
+        ("then", "now", "words"),
+        [
+            ('"intel-82574l"', '"other-card"', "taken with card other-card, dut"),
+            ('"dut": "linux"', '"dut": "freebsd"', "dut freebsd with ports"),
+            ('"switched": false', '"switched": true', "a switch; now card intel-82574l"),
+        ],
+    )
+    def test_another_equipment_is_not_compared_and_that_is_said(
+        self, bench: FakeBench, then: str, now: str, words: str
+    ) -> None:
         bench.write(commands=False, cables=True)
         self.killed(bench)
         file = Journal.for_bench("virtual").state_file
-        file.write_text(file.read_text().replace('"intel-82574l"', '"other-card"'))
+        assert then in file.read_text()
+        file.write_text(file.read_text().replace(then, now))
         (fault,), found = self.findings(bench, "run-2")
-        assert found == [] and "not compared with the state before run run-1: taken with card other-card, dut" in fault
+        assert found == [] and "not compared with the state before run run-1: " in fault and words in fault
 
     def test_a_kept_state_that_cannot_be_read_is_a_fault_once(self, bench: FakeBench) -> None:
         Journal.for_bench("virtual").state_file.parent.mkdir(parents=True)

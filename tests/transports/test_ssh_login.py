@@ -72,6 +72,16 @@ def test_a_wrong_key_is_refused_naming_user_and_file(make_sshd: SshdMaker) -> No
         host.run("true")
 
 
+def test_a_known_hosts_file_that_others_may_write_is_refused(make_sshd: SshdMaker) -> None:
+    server = make_sshd()
+    server.endpoint.known_hosts.chmod(0o666)
+    with (
+        SshHost(server.endpoint) as host,
+        pytest.raises(AuthenticationFailed, match="others may write this known_hosts"),
+    ):
+        host.run("true")
+
+
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o660])
 def test_a_key_file_that_others_may_use_is_refused(make_sshd: SshdMaker, mode: int) -> None:
     server = make_sshd()

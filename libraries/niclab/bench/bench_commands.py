@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
@@ -11,25 +10,27 @@ from pathlib import Path
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
+from niclab.files.environment import plain_environment
 from niclab.files.repository import REPOSITORY
-from niclab.files.secrets import without_secrets
 
 COMMAND_WITHIN_S = 900.0
 """A bench's own commands may build an image first."""
+_AGENT = "SSH_AUTH_SOCK"
+"""Commands of real benches are calls of SSH."""
 
 
 class Controller:
-    """Runs the bench's own commands: without the bench's secrets, and within its lock.
+    """Runs the bench's own commands: with a plain environment, and within its lock.
 
     A command that outlives a killed run keeps the bench locked until it ends: no other run undoes while it works.
 
     Args:
-        secret_names: Names of the bench's secrets, which the environment of a command does not have.
+        variables: Names of the variables of the environment that a command gets as well, by the bench file.
         lock: Returns the open file whose lock a command keeps; None when nothing is locked.
     """
 
-    def __init__(self, secret_names: Iterable[str] = (), lock: Callable[[], int | None] = lambda: None) -> None:
-        self._secret_names, self._lock = frozenset(secret_names), lock
+    def __init__(self, variables: Iterable[str] = (), lock: Callable[[], int | None] = lambda: None) -> None:
+        self._variables, self._lock = (_AGENT, *variables), lock
 
     def run(self, command: str, *, within_s: float = COMMAND_WITHIN_S) -> subprocess.CompletedProcess[str]:
         """Run a command of the bench file; the folder of this Python is first on its path.
@@ -44,8 +45,8 @@ class Controller:
         Raises:
             BenchFault: It runs past its deadline, or cannot be started.
         """
-        environment = without_secrets(os.environ, self._secret_names)
-        environment["PATH"] = f"{Path(sys.executable).parent}:{environment.get('PATH', os.defpath)}"
+        environment = plain_environment(self._variables)
+        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
         lock = self._lock()
         try:
             return subprocess.run(

@@ -38,6 +38,7 @@ from niclab.files.types import (
     Text,
     UdpPort,
     User,
+    VariableName,
     Wanted,
 )
 from niclab.files.yaml import Sheet
@@ -181,7 +182,8 @@ class Commands(Record):
     ``insert`` puts cards in, ``{dut}`` and ``{peer}`` in it being their names; a bench that is up is up again after it,
     one that is down stays down. ``inserted`` prints the cards that are in: a line ``dut NAME``, a line ``peer NAME``.
     ``boot_systems`` and ``systems`` do the same with the servers' operating systems: ``linux``, ``freebsd``, and those
-    that the bench has names for.
+    that the bench has names for. ``environment`` names variables that the commands get as well as the plain ones; a
+    secret is none of them.
     """
 
     up: Command
@@ -191,6 +193,7 @@ class Commands(Record):
     inserted: Command | None = None
     boot_systems: Command | None = None
     systems: Command | None = None
+    environment: tuple[VariableName, ...] = ()
 
     def boot_command(self, systems: Mapping[str, str]) -> str | None:
         """The command that boots the ``systems`` (role -> name); ``None`` where the bench cannot."""
@@ -432,3 +435,9 @@ class Bench(Sheet):
             logins += [server.console, *((server.bmc.ipmi, server.bmc.redfish) if server.bmc else ())]
         of_switch = self.switch.secret_names if self.switch else ()
         return tuple(sorted({login.password_secret for login in logins if login is not None} | {*of_switch}))
+
+    @property
+    def command_variables(self) -> tuple[str, ...]:
+        """The names of the variables that the bench's own commands get; a secret of the bench is never one."""
+        names = self.commands.environment if self.commands else ()
+        return tuple(name for name in names if name not in self.secret_names)

@@ -78,7 +78,7 @@ def with_card(bench: Bench, card: str) -> Bench:
         BenchFault: Another card is in, or nobody says which of several.
     """
     if bench.commands is not None and bench.commands.inserted is not None:
-        inserted = Controller(bench.secret_names).names_in_servers(bench.commands.inserted)[Role.DUT.value]
+        inserted = Controller(bench.command_variables).names_in_servers(bench.commands.inserted)[Role.DUT.value]
         if card not in ("", inserted):
             raise BenchFault(f"bench {bench.name}: card {inserted} is in the dut; expected: {card} (--card)")
         return bench.with_card(inserted)

@@ -12,7 +12,10 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import BenchInUse, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
+from niclab.files.secrets import Secrets
 from niclab.report import who
+from niclab.report.evidence.evidence import mask_unsealed
+from niclab.report.evidence.runfolder import EVIDENCE_FOLDER, RUN_FILE, read_run
 from niclab.run.run import Run
 from niclab.run.watching.kept_state import KeptState, compare_with_kept, kept_for_restore
 
@@ -43,6 +46,7 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
         until(lambda: _ended(bench.name), within=wait_s, what=f"bench {bench.name}: the end of its run", every=1)
     with tempfile.TemporaryDirectory() as scratch:
         leasing = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
+        leasing.journal.folder = None  # it is no run
         with leasing.journal.hold():  # what others left is in the journal of this controller then
             leasing.undoing.lease_or_give_back(print if steal else None)
     elsewhere = leasing.bench_servers.left_elsewhere
@@ -51,6 +55,7 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
         bench = bench.with_systems(comparison.kept.fitting.systems)  # as the killed run had them booted
     with tempfile.TemporaryDirectory() as scratch:
         taken = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
+        taken.journal.folder = None
         with taken.journal.hold():
             leaving = comparison.kept.older if comparison.kept else frozenset[str]()
             look = partial(comparison.look, taken)
@@ -59,9 +64,24 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
     for entry in undone:
         print(f"undone: {entry}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
-    for line in (*elsewhere, *comparison.lines):
+    for line in (*_mask_killed(taken), *elsewhere, *comparison.lines):
         print(line)
     return ExitStatus.CERTIFIED if comparison.is_equal and not elsewhere else ExitStatus.BENCH_FAULT
+
+
+def _mask_killed(run: Run) -> list[str]:
+    """Mask the evidence of the runs that have never finished: a pipeline publishes what they left."""
+    secrets, lines = Secrets(run.bench.secrets_file), list[str]()
+    for folder in run.journal.folders():
+        try:
+            if not (folder / RUN_FILE).exists() or read_run(folder).get("finished"):
+                continue
+            mask_unsealed(folder / EVIDENCE_FOLDER, [secrets.get(name) for name in run.bench.secret_names])
+        except BenchFault as error:
+            lines.append(f"{folder}: its evidence is not masked: {error}")
+        else:
+            lines.append(f"{folder}: the evidence of this run, which has not finished, is masked")
+    return lines
 
 
 class _Comparison:

@@ -16,6 +16,10 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that end a run."""
 FORWARDED = signal.SIGUSR1
 """The signal by which ``niclab certify`` asks Robot Framework to end; a second one asks it to stop at once."""
+ORPHANED = signal.SIGUSR2
+"""The signal by which the kernel tells Robot Framework that ``niclab certify`` was killed."""
+STARTED_BY = "NICLAB_CERTIFY_PID"
+"""Environment variable of Robot Framework: the process that must not end before it."""
 IGNORED_FOR_S = 10.0
 """House rule: so long a repeated signal counts as the same request. Jenkins sends SIGKILL after 5 s."""
 
@@ -32,6 +36,11 @@ class EndRequests:
         self._counts: Counter[int] = Counter()
         self._first_at: float | None = None
 
+    @property
+    def begun(self) -> bool:
+        """Has anybody asked for an end?"""
+        return self._first_at is not None
+
     def counts(self, number: int) -> bool:
         """Return whether this signal is passed on: the first one, and each one that insists.
 
@@ -46,9 +55,14 @@ class EndRequests:
 
 
 class StopOrder:
-    """The order to stop a run that nobody signals: given once, by any thread, before or while the run listens."""
+    """The order to stop a run that nobody signals: given once, by any thread, before or while the run listens.
 
-    def __init__(self) -> None:
+    Args:
+        keeps: Open files that the process of the run keeps open: whoever reads their other ends sees the run's end.
+    """
+
+    def __init__(self, keeps: tuple[int, ...] = ()) -> None:
+        self.keeps = keeps
         self._lock = threading.Lock()
         self._reason = ""
         self._listener: Callable[[], object] | None = None

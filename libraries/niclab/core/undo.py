@@ -67,6 +67,8 @@ class Journal:
     def __init__(self, path: Path, run: str | None = None, mask: Callable[[str], str] = str) -> None:
         self.path = path
         self.run = run or f"pid-{os.getpid()}"
+        self.folder: Path | None = None
+        """Folder of the run that holds the journal."""
         self.torn: str | None = None
         """Rest of a last line cut short by a kill, when one was found on :meth:`hold`."""
         self.token = uuid.uuid4().hex
@@ -104,7 +106,7 @@ class Journal:
             self._lock(fd)
             self._fd = fd
             self._repair(fd)
-            self._append({"event": "held", "token": self.token})
+            self._append({"event": "held", "token": self.token, **self._of_run()})
             try:
                 yield self
             except BaseException:
@@ -256,6 +258,17 @@ class Journal:
             BenchFault: Naming file and line when a line cannot be read.
         """
         return list(reversed(self._state().pending.values()))
+
+    def folders(self) -> list[Path]:
+        """Return the folders of the runs that have held this journal, the oldest first.
+
+        Raises:
+            BenchFault: A line cannot be read.
+        """
+        return [Path(folder) for folder in self._state().folders]
+
+    def _of_run(self) -> dict[str, str]:
+        return {} if self.folder is None else {"folder": str(self.folder.absolute())}
 
     def _try(self, entry: Entry, run: Callable[[Action], None]) -> Entry | None:
         """Undo one entry; None when that succeeded, else the entry with the error."""

@@ -124,6 +124,8 @@ class JournalState:
     torn: bytes
     settled: set[str] = field(default_factory=set)
     """Ids of entries that are undone or forgotten: a signal may leave a second record of one."""
+    folders: dict[str, None] = field(default_factory=dict)
+    """Folders of the runs, in order."""
     tokens: dict[str, None] = field(default_factory=dict)
     """One for each time that the journal was held, in order: marks on the servers that carry one are of its runs."""
 
@@ -151,6 +153,7 @@ def apply_line(state: JournalState, event: dict[str, Any]) -> None:
                 state.pending[entry.id] = replace(entry, errors=(*entry.errors, str(event["error"])))
         case "held":
             state.holder_pid = int(event["pid"])
+            state.folders |= {str(event["folder"]): None} if event.get("folder") else {}
             state.tokens |= {str(event["token"]): None} if "token" in event else {}
         case "released":
             state.holder_pid = None

@@ -51,6 +51,40 @@ class Mask:
             {form.encode(coding) for form in forms for coding in ("utf-8", "latin-1") if _fits(form, coding)},
             key=lambda form: (-len(form), form),
         )
+        self._beginnings = {form[:size] for form in self._encoded for size in range(1, len(form))}
+        self._longest = max(map(len, self._encoded), default=1)
+
+    def begins(self, content: bytes) -> bool:
+        """Return whether this may be the beginning of a secret, and nothing else.
+
+        Args:
+            content: The bytes.
+        """
+        return content in self._beginnings
+
+    def heads(self, content: bytes) -> bool:
+        """Return whether bytes begin with a whole secret.
+
+        Args:
+            content: The bytes.
+        """
+        return content.startswith(tuple(self._encoded))
+
+    def split(self, content: bytes) -> tuple[bytes, bytes]:
+        """Mask what came of a stream, and tell what of it may be the beginning of a secret.
+
+        Args:
+            content: What came; begins with what was held back before.
+
+        Returns:
+            The masked part that may be written, and the end that has to be held back until more has come.
+        """
+        size = next(
+            (n for n in range(min(len(content), self._longest - 1), 0, -1) if content[-n:] in self._beginnings), 0
+        )
+        head, tail = content[: len(content) - size], content[len(content) - size :]
+        whole, masked = self(content), self(head)
+        return (masked, tail) if whole == masked + tail else (whole, b"")  # a secret lies across
 
     def __call__(self, content: _Content) -> _Content:
         """Replace the secrets in ``content``.
@@ -96,10 +130,18 @@ class MessageMask:
         Raises:
             BenchFault: A secret is shorter than 6 characters.
         """
+        return self.now()(message)
+
+    def now(self) -> Mask:
+        """Return the mask of the secrets that are known now.
+
+        Raises:
+            BenchFault: A secret is shorter than 6 characters.
+        """
         known = tuple(self._secrets())
         if known != self._known:
             self._mask, self._known = Mask(known), known
-        return self._mask(message)
+        return self._mask
 
 
 def _forms(secret: str) -> Iterator[str]:

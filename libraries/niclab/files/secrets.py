@@ -128,6 +128,28 @@ def refuse_shared(file: Path, status: os.stat_result, what: str) -> None:
         raise BenchFault(f"{file}: group or others may use this {what} (mode {mode:04o}); wanted: chmod 600 '{file}'")
 
 
+def refuse_writable(file: Path, status: os.stat_result, what: str) -> None:
+    """Make sure that nobody else may change a file by which a server is recognized.
+
+    Args:
+        file: The file, for the message.
+        status: Its status.
+        what: The kind of file, for the message.
+
+    Raises:
+        BenchFault: It belongs to another user, or group or others may write it.
+    """
+    if status.st_uid not in (os.geteuid(), 0):
+        raise BenchFault(
+            f"{file}: this {what} belongs to user {status.st_uid}; expected user {os.geteuid()}, who runs this, or root"
+        )
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BenchFault(
+            f"{file}: group or others may write this {what} (mode {mode:04o}); expected: chmod go-w '{file}'"
+        )
+
+
 def _read(file: Path, name: str) -> dict[str, str]:
     """All secrets of a file. ``name`` is the secret it is read for."""
     try:

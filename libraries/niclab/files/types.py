@@ -126,6 +126,9 @@ def _is_multicast_or_zero(mac: str) -> bool:
 
 Text = Annotated[str, StringConstraints(pattern=r"\S"), Wanted("a text that is not blank")]
 Command = Annotated[str, StringConstraints(pattern=r"\S"), Wanted("a command line, run from the repository root")]
+VariableName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"), Wanted("the name of a variable of the environment")
+]
 FilePath = Annotated[
     Path, AfterValidator(_in_place), Wanted("a file path; ~ is expanded, relative means relative to this file")
 ]

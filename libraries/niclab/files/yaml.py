@@ -165,7 +165,11 @@ class _Reader:
         if new == "null":
             self.empty.append(path)
             return None
-        return self.loader.construct_object(node)
+        try:
+            return self.loader.construct_object(node)
+        except ValueError:  # more digits than an integer of Python may be read from
+            self.unclear.append(path)
+            return text
 
 
 def shown_file(file: Path) -> str:

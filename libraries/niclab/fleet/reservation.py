@@ -16,6 +16,7 @@ from pathlib import Path
 
 from niclab.core.abort import StopOrder
 from niclab.core.verdict import BenchFault
+from niclab.files.environment import plain_environment
 from niclab.files.repository import REPOSITORY
 
 PREFIX = "labgrid:"
@@ -75,7 +76,9 @@ class Coordinator:
         """
         command = self.command(owner_name(), action, asked)
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_DONE_WITHIN_S, check=False)
+            done = subprocess.run(
+                command, env=_environment(), capture_output=True, text=True, timeout=_DONE_WITHIN_S, check=False
+            )
         except subprocess.TimeoutExpired as error:
             raise BenchFault(f"coordinator {self.address}: {action}: no answer within {_DONE_WITHIN_S} s") from error
         if done.returncode:
@@ -132,16 +135,17 @@ def reserved(
     """
     asked = {"tags": dict(tags), "queue_s": queue_s, "quiet_s": coordinator.quiet_s}
     command = coordinator.command(owner_name(), "hold", asked)
-    quiet = {name: value for name, value in os.environ.items() if not name.startswith(("JENKINS_", "HUDSON_"))}
     with subprocess.Popen(
-        command, env=quiet, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command, env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as agent:
         try:
             place = _said(agent, coordinator.address).get("place", "")
             file = folder / f"{place}.yaml"
             if not _PLACE.fullmatch(place) or not file.is_file():
                 raise BenchFault(f"place {place}: {file} is missing; expected: a bench file of this name")
-            bench, released = ReservedBench(file, StopOrder()), threading.Event()
+            assert agent.stdin is not None
+            # Robot Framework keeps the agent's input open: a killed niclab releases no bench that is in use
+            bench, released = ReservedBench(file, StopOrder(keeps=(agent.stdin.fileno(),))), threading.Event()
             threading.Thread(target=_watch, args=(agent, place, bench.stop, released), daemon=True).start()
             try:
                 yield bench
@@ -154,6 +158,11 @@ def reserved(
                 agent.wait(_RELEASED_WITHIN_S)
             except subprocess.TimeoutExpired:
                 agent.kill()
+
+
+def _environment() -> dict[str, str]:
+    """The agent's environment: labgrid needs no secret, and a pipeline must not find the agent as part of a build."""
+    return plain_environment(("GRPC_VERBOSITY", "GRPC_TRACE"))
 
 
 def _said(agent: subprocess.Popen[str], address: str) -> dict[str, str]:

@@ -75,7 +75,8 @@ class Run:
         """The bench with its cables as the file has them; ``bench`` has them as they lie."""
         self.secrets = Secrets(bench.secrets_file)
         self.journal = Journal.for_bench(bench.name, run_dir.name, MessageMask(lambda: self.secrets.handed_out))
-        self.controller = Controller(bench.secret_names, self.journal.lock)
+        self.journal.folder = run_dir
+        self.controller = Controller(bench.command_variables, self.journal.lock)
         self.evidence_folder = run_dir / "evidence"
         self._current_test = current_test
         self._stack = contextlib.ExitStack()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,11 +23,11 @@ from niclab.commands.certifying.forecast import forecast, newest
 from niclab.commands.certifying.reach import reach
 from niclab.commands.results.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
-from niclab.core.abort import ENDING, FORWARDED, EndRequests, StopOrder
+from niclab.core.abort import ENDING, FORWARDED, STARTED_BY, EndRequests, StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
-from niclab.files.secrets import Secrets, without_secrets
+from niclab.files.secrets import Secrets, handed_out, without_secrets
 from niclab.report.allure.allure_tools import Tools
 from niclab.report.certificate import certificate
 from niclab.report.certificate.waived import keep_waivers
@@ -62,6 +63,8 @@ MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
 JUNIT_NAME = "junit.xml"
 PROGRESS = LISTENERS / "LiveProgress.py"
+OFFLINE_WITHIN_S = 1800.0
+"""House rule: a controller that works takes seconds for a dry run, and minutes to merge the outputs of a day."""
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -120,6 +123,7 @@ def run(
         return ExitStatus.CERTIFIED
     if stop is not None and stop.reason:
         raise BenchFault(f"bench {bench.name}: {stop.reason}; nothing was run")
+    read_secrets(bench)
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     part = f"only the suites {', '.join(suites)} were asked for" if suites else None
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan, partial=part)
@@ -136,6 +140,20 @@ def run(
     record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
     earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)
     return finish(run_dir, bench, run_robot(run_dir, options, earlier, stop), tools, sign_with)
+
+
+def read_secrets(bench: Bench) -> None:
+    """Read the secrets of a bench as they are now: every value that one had during a run is masked at its end.
+
+    Args:
+        bench: The bench.
+
+    Raises:
+        BenchFault: One is missing or cannot be masked.
+    """
+    secrets = Secrets(bench.secrets_file)
+    for name in bench.secret_names:
+        secrets.get(name)
 
 
 def require_committed() -> None:
@@ -185,8 +203,9 @@ def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with:
     Raises:
         BenchFault: Evidence or certificate cannot be written.
     """
-    secrets = Secrets(bench.secrets_file)
-    finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
+    with contextlib.suppress(BenchFault):  # one that is gone was read when the run began
+        read_secrets(bench)
+    finish_run(run_dir, rc, handed_out())
     note_attempts(run_dir)
     status = certificate.certify(run_dir, rc)
     put_into_store(run_dir)
@@ -274,8 +293,7 @@ def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
         output = Path(folder) / "output.xml"
         quiet = ["--dryrun", "--console", "none", "--log", "NONE", "--report", "NONE", "--output", str(output)]
         command = _command([*options, *quiet])
-        environment = without_secrets(_environment(), secret_names)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = bounded(command, "suites: the dry run", without_secrets(_environment(), secret_names))
         if done.returncode:
             raise BenchFault(
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
@@ -283,6 +301,28 @@ def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
         tree = ET.parse(output)
     tags = [frozenset(tag.text or "" for tag in test.iterfind("tag")) for test in tree.iter("test")]
     return Ahead(tuple(tags), Counter(_boots(tree)))
+
+
+def bounded(command: Sequence[str], what: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a program of Robot Framework that asks no server.
+
+    Args:
+        command: The program and its arguments.
+        what: What it is for, for the message.
+        environment: Its whole environment.
+
+    Returns:
+        The process that has ended, whatever its exit status.
+
+    Raises:
+        BenchFault: It does not end within :data:`OFFLINE_WITHIN_S`.
+    """
+    try:
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=OFFLINE_WITHIN_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BenchFault(f"{what}: did not end within {OFFLINE_WITHIN_S:g} s; expected: seconds") from error
 
 
 def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:
@@ -315,7 +355,11 @@ class _Robot:
         before = {number: signal.signal(number, self._pass_on) for number in ENDING}
         try:
             with subprocess.Popen(
-                _command(options), stdin=subprocess.DEVNULL, env=_environment(), start_new_session=True
+                _command(options),
+                stdin=subprocess.DEVNULL,
+                env=_environment() | {STARTED_BY: str(os.getpid())},
+                start_new_session=True,
+                pass_fds=stop.keeps,
             ) as self._process:
                 while self._unsent:  # what came while it was being started
                     self._unsent -= 1

@@ -128,7 +128,12 @@ class _Benches:
                 card = self._queue.popleft()
             except IndexError:
                 return
-            self._done[card] = done = self._certify(card, bench, file)
+            try:
+                done = self._certify(card, bench, file)
+            except OSError as error:  # a full disk: the other cards have their turn all the same
+                print(f"niclab: {card} on {bench}: {error}", file=sys.stderr, flush=True)
+                done = CardRun(card, bench, ExitStatus.BENCH_FAULT, 0.0, None)
+            self._done[card] = done
             print(f"{card} on {bench}: {done.status.name}, {done.seconds / 60:.1f} min", flush=True)
 
     def _certify(self, card: str, bench: str, file: Path) -> CardRun:

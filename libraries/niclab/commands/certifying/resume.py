@@ -7,7 +7,6 @@ with the words of the dut's console. All other tests run, and the certificate sa
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from niclab.commands.results.report import look_for_tools
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault, CardFailure
+from niclab.files.environment import plain_environment
 from niclab.files.mask import Mask
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets
@@ -31,10 +31,11 @@ from niclab.hosts.kernel import linux_trouble as of_linux
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.trouble import OF_THE_SERVER
 from niclab.report.evidence import signature
-from niclab.report.evidence.continued import add_verdict, join_summaries, make_whole
+from niclab.report.evidence.continued import add_verdict, join_summaries, make_whole, tests_in
 from niclab.report.evidence.inputs import Input, kept
 from niclab.report.evidence.runfolder import (
     ALLURE_RESULTS_FOLDER,
+    CERTIFICATE_FILE,
     EVIDENCE_FOLDER,
     git_state,
     read_run,
@@ -64,35 +65,43 @@ class _Call:
 def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None = None) -> ExitStatus:
     """Continue a killed run; return what :func:`niclab.commands.certifying.certify.run` returns.
 
+    Where every test has ended, no test runs: only the certificate is made.
+
     Args:
         run_dir: Folder of the run.
         sign_with: Key of SSH that signs the certificate.
         held: The bench that is held for it, where benches are shared out.
 
     Raises:
-        BenchFault: The bench is another than the run's, the run has finished or still goes on, its files or the lab
-            have changed since, every test of it has ended, or the certificate cannot be written.
+        BenchFault: The bench is another than the run's, the run has a certificate or still goes on, its files or the
+            lab have changed since, or the certificate cannot be written.
     """
     run_dir = run_dir.resolve()
     if sign_with is not None:
         signature.check_key(sign_with)
     call, evidence = _call(run_dir), run_dir / EVIDENCE_FOLDER
+    certify.read_secrets(call.bench)
     if held is not None and held.file.resolve() != call.bench.file.resolve():
         raise BenchFault(f"bench {held.file}: is held; expected: {call.bench.file}, on which the run was killed")
     with Journal.for_bench(call.bench.name).hold():  # a run that goes on holds it
         _cut_torn_lines(evidence)
         before = read_so_far(evidence / FILE)
-    _require_tests(run_dir, before)
     if before.running:
         add_verdict(evidence, before.running, _verdict_of_interrupted(call, evidence, before))
     tools = look_for_tools()
-    make_whole(run_dir / OUTPUT_NAME, before.ended, _next_part(evidence))
+    known = tests_in(_parts(evidence))
+    new = {name: test for name, test in before.ended.items() if name not in known}
+    if new:
+        make_whole(run_dir / OUTPUT_NAME, new, _next_part(evidence))
     record_continuation(run_dir, before.running)
-    options = [*call.options, "--prerunmodifier", f"{CONTINUE}:{evidence}"]
-    rc = certify.run_robot(run_dir, options, stop=held.stop if held else None)
+    rc, is_left = 0, len(before.ended) != read_run(run_dir).get("expected_tests")
+    if is_left:
+        options = [*call.options, "--prerunmodifier", f"{CONTINUE}:{evidence}"]
+        rc = certify.run_robot(run_dir, options, stop=held.stop if held else None)
     after = read_so_far(evidence / FILE)
     join_summaries(run_dir / ALLURE_RESULTS_FOLDER, after.ended, before.ended)
-    (run_dir / OUTPUT_NAME).replace(_next_part(evidence))
+    if is_left:
+        (run_dir / OUTPUT_NAME).replace(_next_part(evidence))
     rc = max(rc, _merge(run_dir, evidence, call))
     return certify.finish(run_dir, call.bench, rc, tools, sign_with)
 
@@ -100,7 +109,7 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
 def _call(run_dir: Path) -> _Call:
     """Return the original arguments of the run, as long as nothing of it has changed."""
     run = read_run(run_dir)
-    if run.get("finished"):
+    if run.get("finished") and (run_dir / CERTIFICATE_FILE).exists():
         raise BenchFault(f"{run_dir}: has finished at {run['finished']}; expected: a run that was killed")
     called: dict[str, Any] = run.get("called") or {}
     missing = [name for name in ("bench", "card", "plan") if not called.get(name)]
@@ -119,15 +128,6 @@ def _call(run_dir: Path) -> _Call:
     suites = certify.only(str(called.get("suites") or "").splitlines())
     options = [*certify.chosen(bench, called["card"], sheet, plan.profile.value, systems), *suites]
     return _Call(bench, sheet, options, str(run["started"]))
-
-
-def _require_tests(run_dir: Path, before: SoFar) -> None:
-    expected = read_run(run_dir).get("expected_tests")
-    if len(before.ended) == expected:
-        raise BenchFault(
-            f"{run_dir}: each of its {expected} tests has ended; expected: one that is left. "
-            "Undo what the run left with: niclab restore"
-        )
 
 
 def _cut_torn_lines(evidence: Path) -> None:
@@ -180,7 +180,7 @@ def _merge(run_dir: Path, evidence: Path, call: _Call) -> int:
     files = ["--output", OUTPUT_NAME, "--xunit", certify.JUNIT_NAME]
     options = ["--merge", "--nostatusrc", *files, "--outputdir", str(run_dir), *from_begin]
     command = [sys.executable, "-m", "robot.rebot", *options, *certify.pages(call.bench, call.sheet)]
-    done = subprocess.run([*command, *map(str, _parts(evidence))], capture_output=True, text=True, check=False)
+    done = certify.bounded([*command, *map(str, _parts(evidence))], f"{run_dir}: rebot", plain_environment())
     if done.returncode:
         raise BenchFault(f"{run_dir}: the outputs cannot be merged: {(done.stderr or done.stdout)[-800:]}")
     failed = sum(each.status == "FAIL" for each in read_so_far(evidence / FILE).ended.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     get.add_argument("target", type=Path, metavar="FOLDER")
     prune = what.add_parser("prune", help="remove the evidence of old certified runs; certificates stay for ever")
     prune.add_argument("--green-days", type=int, default=90, metavar="N")
+    prune.add_argument("--yes", action="store_true", help="do not ask")
     for each, run in ((put, _put), (get, _get), (prune, _prune)):
         each.add_argument("--evidence", required=True, metavar="URL", help="a folder, or a URL such as s3://bucket/lab")
         each.set_defaults(run=run)
@@ -59,6 +61,14 @@ def _get(options: argparse.Namespace) -> int:
 def _prune(options: argparse.Namespace) -> int:
     from niclab.report.evidence.evidence_store import EvidenceArchive
 
-    removed = EvidenceArchive(options.evidence).prune(options.green_days, datetime.now().astimezone())
+    removed = EvidenceArchive(options.evidence).prune(
+        options.green_days, datetime.now().astimezone(), lambda count: options.yes or _may_remove(count)
+    )
     print(f"{removed} files removed")
     return 0
+
+
+def _may_remove(count: int) -> bool:
+    """Ask whoever is at the terminal; nobody there means no."""
+    print(f"{count} files of the store are evidence of no run that is kept", flush=True)
+    return bool(count) and sys.stdin.isatty() and input("remove them? [y/N] ").strip().lower() in ("y", "yes")

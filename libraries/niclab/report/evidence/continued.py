@@ -7,6 +7,7 @@ kept; what the writer still held back is taken from the journal of tests, withou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,19 @@ from xml.etree.ElementTree import Element, SubElement
 
 from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_atomically, write_json
-from niclab.report.allure.allure_results import SUMMARY_NAME
+from niclab.report.allure.allure_results import SUMMARY_FORMAT, SUMMARY_NAME
 from niclab.report.evidence.test_journal import EndedTest
 
 VERDICTS = "interrupted.json"
 """File of the evidence: full name of each interrupted test -> its message."""
+_SUMMARY_OF_NOTHING: dict[str, Any] = {
+    "format": SUMMARY_FORMAT,
+    "robotframework": metadata.version("robotframework"),
+    **dict.fromkeys(("planned_tests", "ended_tests", "written_results"), 0),
+    "selection": {"include": [], "exclude": [], "skip": []},
+    "errors": [],
+}
+"""The summary of a run that was killed after its last test, before Robot Framework wrote one."""
 _LOST = "The run was killed before Robot Framework wrote the log of this test."
 
 
@@ -73,6 +82,19 @@ def make_whole(output: Path, ended: Mapping[str, EndedTest], whole: Path) -> Non
         errors = SubElement(root, "errors")
         errors.extend(each for each in top.iter("msg") if each.get("level") in ("WARN", "ERROR"))
     write_atomically(whole, ElementTree.tostring(root, encoding="unicode", xml_declaration=True))
+
+
+def tests_in(parts: Iterable[Path]) -> set[str]:
+    """Return the full names of the tests in whole outputs.
+
+    Args:
+        parts: The outputs.
+
+    Raises:
+        BenchFault: One cannot be read.
+    """
+    tops = [_what_has_ended(part, [])[1] for part in parts]
+    return {_full_name(path, test) for top in tops for path, test in _tests(top, (top.get("name", ""),))}
 
 
 def _what_has_ended(output: Path, tops: Iterable[str]) -> tuple[Element, Element]:
@@ -145,7 +167,8 @@ def join_summaries(results: Path, ended: Mapping[str, EndedTest], before: Iterab
     Raises:
         BenchFault: A result or the summary cannot be read or written.
     """
-    summary, names = read_json_object(results / SUMMARY_NAME), set(before)
+    file, names = results / SUMMARY_NAME, set(before)
+    summary = read_json_object(file) if file.exists() else _SUMMARY_OF_NOTHING | {"tests": []}
     known = {str(test["uuid"]) for test in summary["tests"]}
     older = []
     for path in sorted(results.glob("*-result.json")):

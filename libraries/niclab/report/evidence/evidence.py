@@ -163,6 +163,24 @@ def seal(folder: Path, secrets: Iterable[str] = ()) -> list[EvidenceEntry]:
     return entries
 
 
+def mask_unsealed(folder: Path, secrets: Iterable[str]) -> None:
+    """Mask what a killed run has left in its evidence folder. It may still be continued: nothing is sealed.
+
+    Args:
+        folder: The evidence folder of the run.
+        secrets: Values that must appear in no file.
+
+    Raises:
+        BenchFault: A file cannot be read or written, or a secret cannot be masked.
+    """
+    mask = Mask(secrets)
+    with _held(folder):
+        known = {entry.file for entry in read_index(folder)} if (folder / INDEX_NAME).exists() else set()
+        for file in stored_files(folder):
+            if file not in known:
+                _mask_file(folder / file, mask)
+
+
 def _mask_file(path: Path, mask: Mask) -> None:
     """Replace the secrets in a file; a file without any is left alone."""
     content = path.read_bytes()

@@ -27,11 +27,13 @@ class Fitting:
     """Equipment of a bench without which a state means something else.
 
     ``systems``: names of the systems that the servers boot. ``ports``: PCI addresses of the test ports of each server.
+    ``switched``: the bench has a managed switch.
     """
 
     card: str
     systems: Mapping[Role, str]
     ports: Mapping[Role, Sequence[str]]
+    switched: bool
 
     @classmethod
     def of(cls, run: Run) -> Fitting:
@@ -41,7 +43,8 @@ class Fitting:
             run: The run.
         """
         ports = {role: sorted({port.pci for port in run.ports(role)}) for role in Role}
-        return cls(run.card.name, {role: run.bench.server(role).boots for role in Role}, ports)
+        systems = {role: run.bench.server(role).boots for role in Role}
+        return cls(run.card.name, systems, ports, run.bench.switch is not None)
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> Fitting:
@@ -53,19 +56,20 @@ class Fitting:
         """
         systems = {Role(role): str(system) for role, system in fields["systems"].items()}
         ports = {Role(role): [str(pci) for pci in addresses] for role, addresses in fields["ports"].items()}
-        return cls(str(fields["card"]), systems, ports)
+        return cls(str(fields["card"]), systems, ports, bool(fields["switched"]))
 
     def plain(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return {
             "card": self.card,
+            "switched": self.switched,
             "systems": {role.value: system for role, system in self.systems.items()},
             "ports": {role.value: list(pcis) for role, pcis in self.ports.items()},
         }
 
     def __str__(self) -> str:
         each = (f"{role.value} {self.systems[role]} with ports {', '.join(self.ports[role])}" for role in Role)
-        return f"card {self.card}, {', '.join(each)}"
+        return f"card {self.card}, {', '.join(each)}, {'a switch' if self.switched else 'no switch'}"
 
 
 @dataclass(frozen=True)

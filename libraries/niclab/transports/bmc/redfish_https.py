@@ -22,6 +22,7 @@ from urllib3.connection import HTTPSConnection
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline, pause
+from niclab.files.secrets import refuse_writable
 from niclab.transports import AuthenticationFailed, ConnectionLost
 from niclab.transports.bmc.bmc import ASK_AGAIN_EVERY_S, NOT_NOW_WITHIN_S, CommandRefused, InsufficientPrivilege, NotNow
 from niclab.transports.bmc.redfish_records import Json, error_words
@@ -191,6 +192,7 @@ class Https:
         if end.ca_file is not None and not end.ca_file.is_file():
             raise BenchFault(f"{end.name}: ca_file {end.ca_file} is no file; wanted the certificate in PEM")
         if end.ca_file is not None:
+            refuse_writable(end.ca_file, end.ca_file.stat(), "ca_file")
             try:
                 ssl.create_default_context(cafile=end.ca_file)
             except ssl.SSLError as error:

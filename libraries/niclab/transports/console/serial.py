@@ -144,6 +144,7 @@ class SerialConsole:
         self._reader: threading.Thread | None = None
         self._closing = threading.Event()
         self._failure: str | None = "it was never opened"
+        self._log: ConsoleLog | None = None
         self._log_fault: str | None = None
 
     def __enter__(self) -> SerialConsole:
@@ -172,7 +173,7 @@ class SerialConsole:
         """
         self.close()
         try:
-            log = ConsoleLog(self.endpoint.log_file)
+            log = self._log = ConsoleLog(self.endpoint.log_file, after=self._log.tail if self._log else b"")
         except BenchFault as fault:
             raise BenchFault(f"{self.name}: {fault}") from fault
         try:

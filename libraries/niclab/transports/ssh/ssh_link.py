@@ -13,7 +13,7 @@ import asyncssh
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
-from niclab.files.secrets import refuse_shared
+from niclab.files.secrets import refuse_shared, refuse_writable
 from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost
 from niclab.transports.ssh import ssh_mend
 from niclab.transports.ssh.ssh_records import SshEndpoint
@@ -319,7 +319,10 @@ def _credentials(end: SshEndpoint) -> tuple[list[asyncssh.SSHKey] | None, asyncs
             f"{end.name}: cannot use key file {end.key_file}: {error}", mend=ssh_mend.make_key(end)
         ) from error
     try:
+        refuse_writable(end.known_hosts, end.known_hosts.stat(), "known_hosts file")
         return keys, asyncssh.read_known_hosts(str(end.known_hosts))
+    except BenchFault as error:
+        raise AuthenticationFailed(f"{end.name}: {error}", mend=f"chmod go-w '{end.known_hosts}'") from error
     except (OSError, ValueError) as error:
         raise AuthenticationFailed(
             f"{end.name}: cannot use known_hosts file {end.known_hosts}: {error}. {ssh_mend.add_host_key(end)}",
