@@ -21,6 +21,7 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import switch_ports, wiring
 from niclab.run import run as runs
+from niclab.run.acquiring import server_copy
 from niclab.run.acquiring.lease import FOLDER
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
@@ -92,7 +93,10 @@ class TestKilledRun:
         assert switch.admin("Gi1/0/1") == 1 and undos(taken) == []
 
     def test_before_anything_is_done_on_a_server(self, bench: FakeBench, switch: FakeSwitch) -> None:
-        """A server may be reached through the very port: it is only asked who uses it, and need not answer that."""
+        """A server may be reached through the very port: it is only asked who uses it, and need not answer that.
+
+        One that has answered gets the copy of the journal.
+        """
         switch.set_admin("Gi1/0/1", up=False)
         left_behind(OPEN_1, Action(ActionKind.SHELL, "dut", "ip link set dev enp2s0 down"))
         seen: list[object] = []
@@ -101,7 +105,7 @@ class TestKilledRun:
         run = ssh.run
 
         def watched(command: str, **options: object) -> object:
-            if command != "true" and f"{FOLDER}/lease" not in command:
+            if command != "true" and f"{FOLDER}/lease" not in command and server_copy.FOLDER not in command:
                 seen.append(switch.admin("Gi1/0/1"))
             return run(command, **options)  # type: ignore[arg-type]
 

@@ -73,7 +73,13 @@ class OnePort:
         host.system = SimpleNamespace(kernel=lambda: KERNEL)
         description = SimpleNamespace(os=system)
         server = SimpleNamespace(
-            role=Role.DUT, name="dut", description=description, host=host, ssh=shell, interface=lambda _: iface
+            role=Role.DUT,
+            name="dut",
+            description=description,
+            host=host,
+            ssh=shell,
+            interface=lambda _: iface,
+            require_lease=lambda: None,
         )
         server.run = self._checked
         made = SimpleNamespace(

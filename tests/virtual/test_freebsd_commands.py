@@ -171,5 +171,5 @@ def literal(node: ast.expr) -> str:
 
 def programs(text: str) -> set[str]:
     """The first word of each simple command."""
-    firsts = [part.split()[0] for part in re.split(rf"[;&|]+|{KEYWORDS}", text) if part.strip()]
+    firsts = [part.split()[0] for part in re.split(rf"[;&|()]+|(?<!\S)[{{}}](?!\S)|{KEYWORDS}", text) if part.strip()]
     return {first for first in firsts if not first.startswith("VALUE")}
