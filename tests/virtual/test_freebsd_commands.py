@@ -170,6 +170,6 @@ def literal(node: ast.expr) -> str:
 
 
 def programs(text: str) -> set[str]:
-    """The first word of each simple command."""
+    """The first word of each simple command; what follows a group redirects it."""
     firsts = [part.split()[0] for part in re.split(rf"[;&|()]+|(?<!\S)[{{}}](?!\S)|{KEYWORDS}", text) if part.strip()]
-    return {first for first in firsts if not first.startswith("VALUE")}
+    return {first for first in firsts if not re.match(r"VALUE|\d*[<>]", first)}
