@@ -39,12 +39,12 @@ MIN_FRAME_BYTES = 60
 model does not pad, and counts what it receives as too short: here the cable pads."""
 OVERHEAD_BYTES = 24
 BUFFER_S = 0.05
+"""Frames that would wait longer than this are dropped at the sender's end: 78 kB at 12.5 Mbit/s."""
 BURST = 64
 """Frames taken from a socket before others have their turn."""
 LIGHT_S = 1.5
 """Within this time a machine has taken the light that the switch gives; less than the switch waits for it."""
 WIRINGS = ("direct", "switch")
-"""Frames that would wait longer than this are dropped at the sender's end: 312 kB at 50 Mbit/s."""
 TOLD_S = 3.0
 """Within this time both machines have taken a change of carrier, or the caller gets an error."""
 
