@@ -39,7 +39,7 @@ MIN_FRAME_BYTES = 60
 model does not pad, and counts what it receives as too short: here the cable pads."""
 OVERHEAD_BYTES = 24
 BUFFER_S = 0.05
-"""Frames that would wait longer than this are dropped at the sender's end: 78 kB at 12.5 Mbit/s."""
+"""Frames that would wait longer than this are dropped at the sender's end: 156 kB at 25 Mbit/s."""
 BURST = 64
 """Frames taken from a socket before others have their turn."""
 LIGHT_S = 1.5

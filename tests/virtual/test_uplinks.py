@@ -44,7 +44,7 @@ def test_the_switch_takes_what_it_is_told_and_each_end_sends_to_the_other(bench:
     file = tmp_path / "switch.config"
     file.write_text(json.dumps(uplinks.config(bench, Identity(bench))))
     told = settings.load(file)
-    assert (told.speed_mbps, told.scale) == (1000, 80)
+    assert (told.speed_mbps, told.scale) == (1000, 40)
     panel: Any = next(part.config for part in parts.parts(bench, Identity(bench)) if part.name == "cables")
     ends = {f"{end['server']}.{end['port']}": end for cable in panel["cables"].values() for end in cable["ends"]}
     for port in told.ports:
@@ -59,7 +59,7 @@ def test_the_ports_are_as_fast_as_the_card() -> None:
     with short_folder() as folder:
         bench = replace(bench_in(folder), servers=layout.bench("vt", dict.fromkeys(layout.ROLES, card)).servers)
         told: Any = uplinks.config(bench, Identity(bench))
-    assert (told["speed_mbps"], told["scale"]) == (10_000, 400)
+    assert (told["speed_mbps"], told["scale"]) == (10_000, 200)
 
 
 STATUS = {
