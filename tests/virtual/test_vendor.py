@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import struct
 import subprocess
@@ -125,6 +126,27 @@ def test_a_dkms_package_brings_an_archive_that_dkms_loads(shipped: Path) -> None
         assert module is not None and module.read() == build("10.6.144.2702", True)
         assert conf is not None and b'PACKAGE_VERSION="10.6.144.2702"\n' in conf.read()
     assert fields(file)["Conflicts"] == "be2net-modules"
+
+
+DKMS = """\
+#!/bin/sh
+cd "$(dirname "$0")"
+case $1 in
+add | ldtarball) [ ! -e added ] || exit 3; touch added ;;
+install) [ -e added ] ;;
+esac
+"""
+"""As dkms 3.0.10 and 3.2.2: what loads an archive adds the module too, and a module cannot be added twice."""
+
+
+def test_the_script_of_a_dkms_package_adds_the_module_once(tmp_path: Path) -> None:
+    driver = Driver("be2net", "be2net-dkms", "1.1", "1.0", KERNEL)
+    (tmp_path / "dkms").write_text(DKMS)
+    (tmp_path / "dkms").chmod(0o755)
+    script = packages.dkms_package(driver, "1.1", b"module").scripts["postinst"]
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", script, "postinst", "configure"], env=path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_each_defective_package_has_its_defect_and_the_name_of_a_sound_one(shipped: Path) -> None:

@@ -99,7 +99,6 @@ def dkms_package(driver: Driver, version: str, module: bytes) -> Deb:
     install = (
         "#!/bin/sh\nset -e\n"
         f'if [ "$1" = configure ]; then\n'
-        f"    dkms add -m {driver.module} -v {version}\n"
         f"    dkms ldtarball --archive=/{archive} --force\n"
         f"    dkms install -m {driver.module} -v {version} -k {driver.kernel} --force\n"
         "fi\n"
