@@ -29,6 +29,8 @@ LASTS_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
 SENDS = ": frame_program;"
 """Marks the command that lasts as long as frames are sent; a shell does nothing for it."""
+QUICK_LOOKS = 20
+"""A server looks so often each tenth of a second, and each half a second later: under load a look is dear."""
 OPENS_WITHIN_S, ENDS_WITHIN_S, BEGINS_WITHIN_S = 20, 20, 20.0
 
 
@@ -178,7 +180,9 @@ class _Agent:
     def _step(self, first: str, awaited: str, within_s: float, sent: str = "USR1") -> str:
         """Signal it, and wait on the server for the file that it writes, or for its result, which may be an error."""
         look = f"[ -s {awaited} ] || [ -s result ]"
-        wait = f"n=0; until {look}; do n=$((n+1)); [ $n -le {round(10 * within_s)} ] || exit 1; sleep 0.1; done"
+        looks = QUICK_LOOKS + round(2 * within_s)
+        nap = f"if [ $n -le {QUICK_LOOKS} ]; then sleep 0.1; else sleep 0.5; fi"
+        wait = f"n=0; until {look}; do n=$((n+1)); [ $n -le {looks} ] || exit 1; {nap}; done"
         show = f"if [ -s {awaited} ]; then cat {awaited}; else cat result; fi"
         command = f"cd {self._folder} && {{ {first} kill -{sent} {self._pid}; }} && {{ {wait}; {show}; }}"
         return self._server.run(command, timeout_s=within_s + 10).stdout
