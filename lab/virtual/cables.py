@@ -39,10 +39,10 @@ MIN_FRAME_BYTES = 60
 model does not pad, and counts what it receives as too short: here the cable pads."""
 OVERHEAD_BYTES = 24
 BUFFER_S = 0.05
-"""Frames that would wait longer than this are dropped at the sender's end: 78 kB at 12.5 Mbit/s."""
+"""Frames that would wait longer than this are dropped at the sender's end: 156 kB at 25 Mbit/s."""
 BUNCH_S = 0.01
-"""Frames that follow one another are handed over so often. An adapter that moderates its interrupts hands a host 8000
-bunches a second of bulk traffic (e1000e, dynamic conservative); this is that on a wire that is 80 times slower."""
+"""Frames that follow one another are handed over so often. An adapter that moderates its interrupts hands a host 4000
+bunches a second of bulk traffic (e1000e, bulk_latency); this is that on a wire that is 40 times slower."""
 BURST = 64
 """Frames taken from a socket before others have their turn."""
 LIGHT_S = 1.5

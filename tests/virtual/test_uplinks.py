@@ -44,7 +44,7 @@ def test_the_switch_takes_what_it_is_told_and_each_end_sends_to_the_other(bench:
     file = tmp_path / "switch.config"
     file.write_text(json.dumps(uplinks.config(bench, Identity(bench))))
     told = settings.load(file)
-    assert (told.speed_mbps, told.scale) == (1000, 80)
+    assert (told.speed_mbps, told.scale) == (1000, 40)
     panel: Any = next(part.config for part in parts.parts(bench, Identity(bench)) if part.name == "cables")
     ends = {f"{end['server']}.{end['port']}": end for cable in panel["cables"].values() for end in cable["ends"]}
     for port in told.ports:
