@@ -8,8 +8,8 @@ import pytest
 
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
-from niclab.core.verdict import BenchFault, CardFailure
-from niclab.frames.load.load_rates import LoadLook, WantedLoad, is_open, losses, questions, stalls
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.frames.load.load_rates import LoadLook, WantedLoad, is_open, losses, questions, require_no_stall, stalls
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import judge_questions
@@ -60,6 +60,19 @@ def test_a_steady_trickle_is_the_cards() -> None:
         judge_questions(questions(seen, WANTED))
     assert [each.of_card for each in stalls(DUT, trickle, WANTED)] == [True, True]
     assert stalls(DUT, trickle, None) == []  # nobody knows what is wanted, and it is steady
+
+
+def test_a_stall_is_nobodys_while_a_server_has_no_cpu_left() -> None:
+    short = [*NEAR, 3.0]
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .*worst second of full load"):
+        require_no_stall({DUT: looks(short), PEER: looks(NEAR)}, WANTED, lambda: ())
+    with pytest.raises(BenchFault, match=r"^peer\.p0 .*worst second"):
+        require_no_stall({DUT: looks(NEAR), PEER: looks(short)}, WANTED, lambda: ())
+    with pytest.raises(Undecided, match=r"worst second(.*\n)*peer: its busiest CPU had 0 % free time"):
+        require_no_stall({DUT: looks(short), PEER: looks(NEAR, busy=1.0)}, WANTED, lambda: ())
+    with pytest.raises(Undecided, match=r"worst second(.*\n)*dut stood still for 900 ms"):
+        require_no_stall({DUT: looks(short), PEER: looks(NEAR)}, WANTED, lambda: ["dut stood still for 900 ms"])
+    require_no_stall({DUT: looks(NEAR), PEER: looks(NEAR, busy=1.0)}, WANTED, lambda: ["dut stood still"])
 
 
 def test_half_of_the_rate_is_missed_although_nothing_stalls() -> None:

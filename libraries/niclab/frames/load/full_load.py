@@ -52,7 +52,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         CardFailure: A port of the dut carries less than the sheet wants, stalls, loses frames, or counts errors or
             changes of carrier; frames are damaged, doubled or reordered.
         BenchFault: Only ports of the peer do, the bench cannot carry as much, or traffic does not flow.
-        Undecided: A server stood still while a port stalled, or a rate is too near its limit.
+        Undecided: A server stood still, or had no CPU left, while a port stalled, or a rate is too near its limit.
         NotApplicable: A server cannot send frames of its own. The sheet does not know the rate: said when all else was
             found good.
     """
@@ -82,10 +82,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         say(line)
     lost = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
     blame([*lost, *link_checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
-    stalls = [problem for port in bench.ports for problem in load_rates.stalls(port, looks[port], wanted)]
-    if stalls and (stood := both.between(before, both.told())):
-        raise Undecided("\n".join([*(each.text for each in stalls), *map(str, stood)]))
-    blame(stalls)
+    load_rates.require_no_stall(looks, wanted, lambda: map(str, both.between(before, both.told())))
     if wanted is not None:
         judge_questions(load_rates.questions(looks, wanted, befores))
     if undecided is not None:

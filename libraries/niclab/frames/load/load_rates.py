@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
-from niclab.core.verdict import Trouble
+from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.hosts.counts.load_records import Load, load_between
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import Outcome, at_least
@@ -103,6 +103,26 @@ def stalls(port: Port, looks: Sequence[LoadLook], wanted: WantedLoad | None) -> 
             least = f"wanted: at least {LEAST_OF_WANTED:g} of {usual:.2f}"
             found.append(port.trouble(f"{does} {min(carried):.2f} Mbit/s in the worst second of full load; {least}"))
     return found
+
+
+def require_no_stall(looks: Looks, wanted: WantedLoad | None, stood: Callable[[], Iterable[str]]) -> None:
+    """Require that no port stood still, or nearly, for a second.
+
+    Args:
+        looks: At all ports.
+        wanted: What each must carry; None where nobody knows.
+        stood: Tells which server stood still meanwhile, asked only if a port stalled.
+
+    Raises:
+        CardFailure: A port of the dut did.
+        BenchFault: Only ports of the peer did.
+        Undecided: One did, and a server stood still or had no CPU left for it.
+    """
+    found = [problem for port, seen in looks.items() for problem in stalls(port, seen, wanted)]
+    may_be_why = [*stood(), *without_free_cpu(looks)] if found else []
+    if may_be_why:
+        raise Undecided("\n".join([*(each.text for each in found), *may_be_why]))
+    blame(found)
 
 
 def losses(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
