@@ -156,13 +156,15 @@ class Panel:
 
     def _frames_from(self, end: End) -> None:
         rate_bit_s = end.rate_mbps * 1e6 * end.faults.get("rate_factor", 1.0)
+        slowed = (end.paced and not self._switched) or "rate_factor" in end.faults
+        is_lost, loss = self._is_pulled(end) or "silent" in end.faults, end.faults.get("loss", 0.0)
         was_idle = not end.queue
         for _ in range(BURST):
             try:
                 frame = end.socket.recv(65536).ljust(MIN_FRAME_BYTES, b"\0")
             except BlockingIOError:
                 break
-            if self._is_pulled(end) or "silent" in end.faults or random.random() < end.faults.get("loss", 0.0):
+            if is_lost or (loss and random.random() < loss):
                 end.dropped += 1
                 continue
             now = time.monotonic()
@@ -170,7 +172,6 @@ class Panel:
             if start - now > BUFFER_S:
                 end.dropped += 1
                 continue
-            slowed = (end.paced and not self._switched) or "rate_factor" in end.faults
             end.free_at = start + wire_time_s(len(frame), rate_bit_s) if slowed else start
             end.queue.append((end.free_at, frame))
         if was_idle and end.queue:
@@ -179,9 +180,9 @@ class Panel:
     def _release(self, end: End) -> None:
         """Hand over the frames whose last bit has arrived; come back when the next one, or the next bunch, is due."""
         now = time.monotonic()
+        way = self._way(end)
         while end.queue and end.queue[0][0] <= now:
             _, frame = end.queue.popleft()
-            way = self._way(end)
             if way is None:
                 end.dropped += 1
                 continue
