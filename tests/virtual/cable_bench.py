@@ -190,7 +190,7 @@ def cable_bench(
             bench.close()
 
 
-def wire_mbps(bench: CableBench, source: str, target: str, frame_bytes: int, for_s: float = 0.2) -> float:
+def wire_mbps(bench: CableBench, source: str, target: str, frame_bytes: int, for_s: float = 2.0) -> float:
     """Offer more than the wire takes for a while; the rate at which it came out, in Mbit/s of wire time.
 
     Counted is what the wire is busy with: every frame and the 24 bytes of FCS, preamble and gap (IEEE 802.3).

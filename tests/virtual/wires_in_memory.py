@@ -120,10 +120,11 @@ class Wires:
     async def fault(self, target: str, name: str, value: float = 1.0) -> None:
         await self.ask(fault={"target": target, "name": name, "value": value})
 
-    async def rate_mbps(self, source: str, target: str, frame_bytes: int, for_s: float = 0.4) -> float:
+    async def rate_mbps(self, source: str, target: str, frame_bytes: int, for_s: float = 4.0) -> float:
         """Offer more than the wire takes for a while; the rate at which it came out, in Mbit/s of wire time.
 
         Counted is what the wire is busy with: every frame and the 24 bytes of FCS, preamble and gap (IEEE 802.3).
+        So long that the bunch in which frames are handed over last does not matter.
         """
         await offered(lambda frame: self.send(source, frame), b"x" * frame_bytes, for_s)
         return wire_mbps(self.sockets[target].came)
