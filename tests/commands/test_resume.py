@@ -14,7 +14,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.commands.certifying import certify, resume
-from niclab.core.abort import StopOrder
+from niclab.core.abort import ORPHANED, StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
@@ -25,8 +25,12 @@ from niclab.report.evidence.runfolder import read_run
 from niclab.report.evidence.test_journal import FILE, EndedTest, TestJournal, read_so_far
 from niclab.report.verdicts import Verdict
 
-KILL = "[__import__('os').kill(each, 9) for each in (__import__('os').getppid(), __import__('os').getpid())]"
-"""Kills niclab, which is the parent of Robot Framework, and then Robot Framework."""
+KILL = (
+    f"[__import__('signal').signal({int(ORPHANED)}, 1), "
+    "*(__import__('os').kill(each, 9) for each in (__import__('os').getppid(), __import__('os').getpid()))]"
+)
+"""Kills niclab, which is the parent of Robot Framework, and then Robot Framework, before the death of its parent ends
+the tests in good order: that signal is ignored."""
 FIRST = "*** Test Cases ***\nGood\n    Log    words    WARN\nBad\n    Fail    CardFailure: dut.p0 is wrong\n"
 SECOND = f"*** Test Cases ***\nEarly\n    No Operation\nKills\n    Evaluate    {KILL}\nLate\n    No Operation\n"
 THIRD = "*** Test Cases ***\nLast\n    No Operation\n"
