@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from niclab.links.failure import Cause
 from niclab.links.upper import bonds as bonds_module
 from niclab.links.upper.bonds import Bonds
 from niclab.links.upper.vlans import HostVlans
+from niclab.report.own_checks import spoiled_runs
 from niclab.run.run import Run
 from niclab.traffic.outage import outage, prober
 from niclab.traffic.outage.outage import Over
@@ -144,6 +146,14 @@ class TestActiveLink:
         Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
         assert bonded and len(found.ends) == 2
         assert len(warnings) == 1 and warnings[0].startswith("measured again after measurement 1 of 3: dut to peer: ")
+
+    def test_a_measurement_that_is_repeated_counts_among_the_spoiled_runs(
+        self, taken: Run, bonded: Stacking, found: Prober
+    ) -> None:
+        found.finds = [STALLED, {}]
+        Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
+        lines = (taken.evidence_folder / spoiled_runs.FILE).read_text().splitlines()
+        assert bonded and [json.loads(line)["stood"] for line in lines] == [["dut", "peer"], []]
 
     def test_an_outage_has_the_time_of_the_controllers_clock(
         self, bonded: Stacking, found: Prober, monkeypatch: pytest.MonkeyPatch

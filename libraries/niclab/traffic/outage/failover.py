@@ -7,9 +7,11 @@ afterwards.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from niclab.bench.records import Role
 from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
@@ -20,9 +22,11 @@ from niclab.links.link_loss import MemberLink
 from niclab.links.upper.bonds import Bonds
 from niclab.links.upper.vlans import HostVlans
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.traffic.outage import outage
 from niclab.traffic.outage.outage import Allowed, Judgement, Over, repeat_while_undecided, watched
 from niclab.traffic.outage.outage_records import OutageReport
+from niclab.traffic.runs.run_count import RunCount
 
 _NO_PROBLEM = Judgement([], [])
 
@@ -67,7 +71,7 @@ class Failover:
             whole = _also(judgement, twice, self._bonds.not_changed(), traffic=self._traffic(over))
             return self._explained(whole)
 
-        repeat_while_undecided(measure, self.warn)
+        self._repeat(measure)
 
     def backup_link(self) -> None:
         """Lose a backup link: no packet is lost, late or duplicated, and the active link is unchanged.
@@ -85,7 +89,7 @@ class Failover:
                 report = watch.end()
             return self._explained(_also(outage.unbroken(report), self._bonds.changed()))
 
-        repeat_while_undecided(measure, self.warn)
+        self._repeat(measure)
 
     def each_link(self) -> None:
         """Lose the first link, and when all are back, the second: each outage is within the limit.
@@ -112,8 +116,8 @@ class Failover:
             whole = _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
             return self._explained(whole)
 
-        repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
-        repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
+        self._repeat(lambda: measure(MemberLink.FIRST))
+        self._repeat(lambda: measure(MemberLink.SECOND))
 
     def each_link_for_nothing(self) -> None:
         """Lose the first link of a bond that sends copies, and the second when all are back: no packet is lost or late.
@@ -132,8 +136,8 @@ class Failover:
                 report = watch.end()
             return self._explained(outage.unbroken(report, copies=self._bonds.settings.mode.sends_copies))
 
-        repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
-        repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
+        self._repeat(lambda: measure(MemberLink.FIRST))
+        self._repeat(lambda: measure(MemberLink.SECOND))
 
     def return_of_the_primary(self) -> None:
         """Lose the primary link and restore it: it is used again, and the outage is within the limit.
@@ -159,8 +163,27 @@ class Failover:
             judgement = self._within(report, allowed, "primary link back")
             return _also(judgement, outage.duplicated(report), elsewhere)
 
-        repeat_while_undecided(measure, self.warn)
+        self._repeat(measure)
         self._bonds.require_members()
+
+    def _repeat(self, measure: Callable[[], Judgement]) -> None:
+        repeat_while_undecided(lambda: self._counted(measure), self.warn)
+
+    def _counted(self, measure: Callable[[], Judgement]) -> Judgement:
+        """Measure, and count it among the runs of the certificate: spoiled where it must be repeated.
+
+        Spoiled by the servers that stood still; by both where none did for long, but a prober had no time to look.
+        """
+        both = standstill.watch(self.run)
+        before, begun = both.told(), time.monotonic()
+        judgement = measure()
+        seconds = time.monotonic() - begun
+        stood: set[str] = set()
+        if judgement.possible and not judgement.proven:
+            seen = {each.server for each in both.between(before, both.told())}
+            stood = seen or {role.value for role in Role}
+        self.run.part(RunCount).note(stood, seconds)
+        return judgement
 
     @property
     def _cause(self) -> Cause:

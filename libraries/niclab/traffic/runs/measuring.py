@@ -6,11 +6,13 @@ must be possible, and its run must have lasted as long as asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from niclab.bench.records import BenchPath, Role
+from niclab.core import exposure
+from niclab.core.exposure import Exposure
 from niclab.core.marks import MarkKind, note
 from niclab.core.parallel import side_by_side
 from niclab.core.turns import turn_to_measure
@@ -157,13 +159,17 @@ class Session:
                 figure = str(error)
             else:
                 if not (stood := self._stood()):
-                    self._count.note((), order.duration_s)
+                    self._counted((), order)
                     return replace(found, disturbed=discarded.texts)
                 figure = figure_text(found.result)
             run = DiscardedRun(figure, stood)
-            self._count.note({each.server for each in stood}, order.duration_s)
+            self._counted({each.server for each in stood}, order)
             note(MarkKind.DISCARDED, f"{self._ends.name}: {run}")
             discarded.add(run)
+
+    def _counted(self, stood: Collection[str], order: Order) -> None:
+        self._count.note(stood, order.duration_s)
+        exposure.note(Exposure.LOADED_SECONDS, order.duration_s)
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
         """Since the end of the last run, or since the looks before this one where there was something else between."""

@@ -1,4 +1,4 @@
-"""The traffic runs of a certificate that a server spoiled by standing still, and whether it does so without traffic.
+"""The traffic runs and failovers that a server spoiled by standing still, and whether it does so without traffic.
 
 Nobody stalls a server often but its own firmware, or the driver and the card. Where the dut alone does so beyond the
 bound of the bench file, it is watched for a while with nothing to carry: what vanishes then came with the traffic.
@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from niclab.bench.records import Role
-from niclab.core import exposure, notes
-from niclab.core.exposure import Exposure
+from niclab.core import notes
 from niclab.core.wait import pause
 from niclab.report.own_checks.spoiled_runs import FILE, exceeds
 from niclab.run.run import Run
@@ -41,12 +40,11 @@ class RunCount:
 
         Args:
             stood: Names of the servers that stood still meanwhile.
-            seconds: How long it was to last.
+            seconds: How long it lasted.
         """
         self._made, self._seconds = self._made + 1, self._seconds + seconds
         self._spoiled.update(stood)
         self._alone += set(stood) == {Role.DUT.value}
-        exposure.note(Exposure.LOADED_SECONDS, seconds)
         notes.add(FILE, {"stood": sorted(stood), "bound_percent": self._run.bench.discarded_runs_percent})
 
     def _finish(self) -> None:
