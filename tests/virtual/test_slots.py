@@ -94,8 +94,8 @@ def test_a_card_without_a_model_is_refused_and_those_there_are_named(name: str) 
     [
         ("mbps: 10000", "mbps: fast", "link.mbps: 'fast', the virtual bench wants a whole number above 0"),
         ("mbps: 10000", "speed: 10000", "link.mbps: missing, the virtual bench wants a whole number"),
-        ("scale: 200", "scale: 0", "scale: 0, the virtual bench wants a whole number above 0"),
-        ("scale: 200", "scale: true", "scale: True, the virtual bench wants"),
+        ("scale: 400", "scale: 0", "scale: 0, the virtual bench wants a whole number above 0"),
+        ("scale: 400", "scale: true", "scale: True, the virtual bench wants"),
         ('mac_prefix: "00:00:c9"', 'mac_prefix: ""', "mac_prefix: '', the virtual bench wants a text"),
         ("costs:", "- costs:", "not YAML"),
     ],

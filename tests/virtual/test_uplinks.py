@@ -59,7 +59,7 @@ def test_the_ports_are_as_fast_as_the_card() -> None:
     with short_folder() as folder:
         bench = replace(bench_in(folder), servers=layout.bench("vt", dict.fromkeys(layout.ROLES, card)).servers)
         told: Any = uplinks.config(bench, Identity(bench))
-    assert (told["speed_mbps"], told["scale"]) == (10_000, 200)
+    assert (told["speed_mbps"], told["scale"]) == (10_000, 400)
 
 
 STATUS = {

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.wait import pause, until
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import pause, persistent_problems
 from niclab.frames.load.load_rates import LoadLook
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
@@ -42,19 +43,16 @@ class Sampler:
             count: Looks from the first one on.
 
         Raises:
-            BenchFault: They do not come, or cannot be read.
+            BenchFault: They do not come, or cannot be read; the message says how many came of each port.
         """
         pause(max(0, count - len(self._taken()[self.ports[0]])) * EVERY_S)
-        return until(
-            lambda: self._first(count),
-            within=count * ONE_LASTS_S,
-            what=f"{count} samples of the load of each port",
-            every=EVERY_S,
-        )
+        within = count * ONE_LASTS_S
+        if short := persistent_problems(lambda: self._short(count), within=within, every=EVERY_S):
+            raise BenchFault(f"samples of the load within {within:g} s, wanted {count}: {', '.join(short)}")
+        return {port: seen[:count] for port, seen in self._taken().items()}
 
-    def _first(self, count: int) -> dict[Port, list[LoadLook]]:
-        taken = self._taken()
-        return {port: seen[:count] for port, seen in taken.items()} if min(map(len, taken.values())) >= count else {}
+    def _short(self, count: int) -> list[str]:
+        return [f"{len(seen)} of {port.name}" for port, seen in self._taken().items() if len(seen) < count]
 
     def _taken(self) -> dict[Port, list[LoadLook]]:
         texts = dict(zip(self.jobs, side_by_side(lambda job: job.output(), self.jobs.values()), strict=True))
