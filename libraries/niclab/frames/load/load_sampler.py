@@ -37,17 +37,18 @@ class Sampler:
     ports: Sequence[Port]
 
     def looks(self, count: int) -> dict[Port, list[LoadLook]]:
-        """Wait until there are as many looks at each port, and return them.
+        """Wait until there are as many looks at each port, or for 3 s each, and return those that came.
 
         Args:
             count: Looks from the first one on.
 
         Raises:
-            BenchFault: They do not come, or cannot be read; the message says how many came of each port.
+            BenchFault: Fewer than two came of a port, or they cannot be read.
         """
         pause(max(0, count - len(self._taken()[self.ports[0]])) * EVERY_S)
         within = count * ONE_LASTS_S
-        if short := persistent_problems(lambda: self._short(count), within=within, every=EVERY_S):
+        persistent_problems(lambda: self._short(count), within=within, every=EVERY_S)
+        if short := self._short(2):
             raise BenchFault(f"samples of the load within {within:g} s, wanted {count}: {', '.join(short)}")
         return {port: seen[:count] for port, seen in self._taken().items()}
 
