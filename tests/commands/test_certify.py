@@ -213,6 +213,21 @@ class TestRun:
         assert (run_dir / "output.xml").exists() and list((run_dir / "allure-results").glob("*-result.json"))
         assert capsys.readouterr().out.splitlines()[-1] == f"CERTIFIED: {run_dir}"
 
+    def test_a_bench_may_make_its_secrets_when_it_is_switched_on(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object]
+    ) -> None:
+        assert suites.is_dir()
+        (bench.home / ".local/state/niclab/vbench/virtual/secrets.env").unlink()
+        assert self.run(bench) == 0 and asked["robot_rc"] == 0
+
+    def test_secrets_that_nobody_makes_are_missed_before_the_run(self, bench: FakeBench, suites: Path) -> None:
+        assert suites.is_dir()
+        bench.write(commands=False, cables=True)
+        (bench.home / ".local/state/niclab/vbench/virtual/secrets.env").unlink()
+        with pytest.raises(BenchFault, match="secret BMC_PASSWORD is missing"):
+            self.run(bench)
+        assert not list((bench.folder / "results").glob("*"))
+
     def test_the_log_says_what_a_requirement_is(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "passing.robot").write_text(
             "*** Test Cases ***\nFirst\n    [Tags]    req:CARD-03/cold\n    No Operation\n"
