@@ -61,6 +61,22 @@ OFFENDS = {
     "groups-lost": "CARD-10 every group that was joined is received",
     "rx-uncounted": "CARD-09 counters agree with what arrived",
     "pause-ignored": "SUS-08, CARD-12 pause frames can be set",
+    "tx-flip": "CARD-09 data arrive unchanged",
+    "tx-csum-last": "CARD-09 checksums are right on the wire",
+    "tx-csum-odd": "CARD-09 checksums are right on the wire",
+    "tx-twice": "CARD-09 each frame arrives once",
+    "bytes-short": "CARD-09 counters agree with what arrived",
+    "counter-wraps": "CARD-09 counters agree with what arrived",
+    "rx-burst": "CARD-11 full load is carried without a stall",
+    "hash-stuck": "CARD-06 every queue carries traffic",
+    "queue-dead": "CARD-06 every queue carries traffic",
+    "table-entry-lost": "CARD-06 every queue carries the traffic it is given",
+    "rx-pause-ignored": "CARD-11 a port that is asked to pause does",
+    "pause-storm": "CARD-04 a link that is up carries traffic",
+    "irq-lost": "SUS-03 frames are handed over in time",
+    "latency-spike": "SUS-03 frames are handed over in time",
+    "optics-stale": "CARD-04 a lost link is seen",
+    "rx-mode-ignored": "CARD-10 a port receives every group, or everything, when asked to",
 }
 """Fault word -> requirement. A word of ``mailbox.h`` that is not here is an error, told by a test."""
 

@@ -7,7 +7,9 @@ from defect import BROADCOM, EMULEX, Defect, red
 ONCE, SIZES = "Every Frame Arrives Once In Order And Unchanged", "Frames Of Every Size Arrive"
 OFFLOADED, SUMS = "Data Arrive Unchanged With Every Offload On", "Wrong Checksums Are Refused And Counted"
 NOT_OFFLOADED = "Data Arrive Unchanged With Every Offload Off"
+ONE_OFF = "Offload tso4 Leaves Data Unchanged When It Is Off"
 OWN, EVERYTHING = "Ports Receive Their Own Address Only", "Ports Receive Everything Only While Promiscuous"
+ALL_GROUPS, FURTHER = "Ports Receive Every Group When Asked To", "Ports Receive Further Addresses"
 GROUPS, CHANGED = "Ports Receive The Groups That They Joined", "Ports Receive At A Changed Address"
 SURVIVE, SELF_TEST = "Settings Survive Down And Up", "The Self Test Passes While The Port Is In Use"
 SENDS = "The Dut Sends At The Rate On The Sheet"
@@ -30,6 +32,14 @@ FRAME_DEFECTS = (
     _frames("pause-ignored=1", (CHANGES, PAUSED), "pause", CARRIES),
     _frames("ring-kills-link=1", (CHANGES,), "no carrier 5000 ms after ring", CARRIES),
     _frames("rx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
+    _frames("tx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
+    _frames("tx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
+    Defect(BROADCOM, ("card:dut.p0", "tx-flip=25"), red(ONE_OFF), "arrived", tests=(ONE_OFF, CARRIES), full=True),
+    _frames("tx-csum-odd=1", (OFFLOADED,), "arrived", CARRIES, NOT_OFFLOADED),
+    _frames("tx-twice=50", (ONCE,), "twice", UP),
+    _frames("bytes-short=16", (ONCE,), "bytes", CARRIES),
+    Defect(BROADCOM, ("card:dut.p0", "rx-burst=2"), red(LOAD), "load", tests=(LOAD, CARRIES), into=LOAD),
+    Defect(BROADCOM, ("card:dut.p0", "pause-storm=1"), red(CARRIES), "pings", tests=(UP, CARRIES), into=CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
     Defect("intel-82574l", ("cable:a.dut", "rate_factor=0.02"), red(LOAD), "full load", tests=(LOAD, UP)),
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
@@ -42,6 +52,7 @@ FRAME_DEFECTS = (
     _frames("csum-accepted=1", (SUMS,), "wrong checksums", CARRIES, ONCE),
     _frames("filter-leak=3", (OWN,), "delivered to dut.p0", CARRIES, ONCE),
     _frames("promisc-stays=1", (EVERYTHING,), "delivered to dut.p0", CARRIES, OWN),
+    _frames("rx-mode-ignored=1", (EVERYTHING, ALL_GROUPS, FURTHER), "arrived", CARRIES, OWN),
     _frames("groups-lost=4", (GROUPS,), "group", CARRIES, OWN),
     _frames("mac-stays=1", (CHANGED,), "delivered to dut.p0", CARRIES, OWN),
     _frames("settings-lost=1", (SURVIVE,), "after down and up", CARRIES),

@@ -204,6 +204,13 @@ def test_every_fault_has_a_row_or_is_named() -> None:
     assert set(matrix.EXEMPT) <= matrix.tests_of_suites()
 
 
+def test_the_matrix_runs_as_a_program(tmp_path: Path) -> None:
+    command = [sys.executable, str(REPOSITORY / "tests/robustness/matrix.py"), "--table"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "card:dut.p0 rx-flip=50" in done.stdout and "tests are turned red by a defect" in done.stdout
+
+
 def test_the_matrix_names_what_nothing_turns_red() -> None:
     row = Declared("card:dut x=1", frozenset({"Offload tso4 Can Be Switched As On The Sheet"}), "CardFailure", "c")
     tests = ["Every Offload Can Be Switched As On The Sheet", "Every Link Is Up"]

@@ -88,7 +88,7 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 
 /*
  * Faults: X(constant, word, "name", SLOT or PORT, "what the value means"). The word is the index into VCARD_P_FAULTS.
- * Rates, sizes and times are those of the real card; the model scales them.
+ * Rates and sizes are those of the real card; the model scales them. Seconds and milliseconds are those of a clock.
  */
 #define VCARD_FAULTS(X) \
 	X(LINK_WIDTH,		0, "link-width",		SLOT, "lanes: the link trains to at most so many") \
@@ -137,7 +137,23 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(PROMISC_STAYS,	43, "promisc-stays",		PORT, "1: a port that was promiscuous stays so until it goes down") \
 	X(GROUPS_LOST,		44, "groups-lost",		PORT, "n: groups joined behind the n-th are not received") \
 	X(RX_UNCOUNTED,		45, "rx-uncounted",		PORT, "n: every n-th received frame is not counted") \
-	X(PAUSE_IGNORED,	46, "pause-ignored",		PORT, "1: pause frames stay as they are, whatever is set")
+	X(PAUSE_IGNORED,	46, "pause-ignored",		PORT, "1: pause frames stay as they are, whatever is set") \
+	X(TX_FLIP,		47, "tx-flip",			PORT, "n: a bit of every n-th sent frame flips before its checksum is made") \
+	X(TX_CSUM_LAST,		48, "tx-csum-last",		PORT, "1: the last, shorter segment of TSO gets a wrong checksum") \
+	X(TX_CSUM_ODD,		49, "tx-csum-odd",		PORT, "1: the checksum of an odd number of bytes lacks the last one") \
+	X(TX_TWICE,		50, "tx-twice",			PORT, "n: every n-th sent frame goes out twice") \
+	X(BYTES_SHORT,		51, "bytes-short",		PORT, "per mille: so much of all bytes is not counted, all frames are") \
+	X(COUNTER_WRAPS,	52, "counter-wraps",		PORT, "bits: every counter has so many") \
+	X(RX_BURST,		53, "rx-burst",			PORT, "seconds: in one of so many every received frame is lost") \
+	X(HASH_STUCK,		54, "hash-stuck",		PORT, "1: every received frame is in queue 0, whatever the table says") \
+	X(QUEUE_DEAD,		55, "queue-dead",		PORT, "n: the n-th rx queue is dead once the port was started again") \
+	X(TABLE_ENTRY_LOST,	56, "table-entry-lost",		PORT, "n: the n-th entry of the indirection table cannot be changed") \
+	X(RX_PAUSE_IGNORED,	57, "rx-pause-ignored",		PORT, "1: received pause frames are counted and not obeyed") \
+	X(PAUSE_STORM,		58, "pause-storm",		PORT, "1: pause frames are sent for ever, if they may be sent") \
+	X(IRQ_LOST,		59, "irq-lost",			PORT, "n: every n-th interrupt does not come") \
+	X(LATENCY_SPIKE,	60, "latency-spike",		PORT, "milliseconds: so long each second nothing is handed over") \
+	X(OPTICS_STALE,		61, "optics-stale",		PORT, "1: the readings of the module stay those of a link that is up") \
+	X(RX_MODE_IGNORED,	62, "rx-mode-ignored",		PORT, "1: promiscuous and all-multicast mode are not entered")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

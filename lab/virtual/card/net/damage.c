@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Defects between the card's checksum and memory: a frame that was good on the wire is damaged, doubled or not counted. */
+/*
+ * Defects between the card's checksum and memory: a frame that was good on the wire is damaged, doubled or not counted; one
+ * that was good in memory is damaged, doubled or gets a wrong checksum on its way out.
+ */
+#include <linux/skbuff.h>
+
 #include "vnet.h"
 
 #define SPARED 128	/* shorter frames are whole: a bench whose ARP fails finds no fault but that */
 #define FROM_END 16
+#define FLIPPED 0x10
 
 /* Is it the turn of this frame? */
 static bool turn(struct vnet *v, enum vcard_fault fault, u64 *count)
@@ -18,7 +24,7 @@ void vnet_damage(struct vnet *v, struct sk_buff *skb)
 	if (skb->len < SPARED)
 		return;
 	if (turn(v, VCARD_FAULT_RX_FLIP, &v->flips))
-		skb->data[skb->len - FROM_END] ^= 0x10;
+		skb->data[skb->len - FROM_END] ^= FLIPPED;
 	if (turn(v, VCARD_FAULT_RX_CUT, &v->cuts))
 		skb_trim(skb, skb->len - 4);
 }
@@ -31,4 +37,44 @@ struct sk_buff *vnet_twin(struct vnet *v, const struct sk_buff *skb)
 bool vnet_uncounted(struct vnet *v)
 {
 	return turn(v, VCARD_FAULT_RX_UNCOUNTED, &v->uncounted);
+}
+
+bool vnet_interrupt_lost(struct vnet *v)
+{
+	return turn(v, VCARD_FAULT_IRQ_LOST, &v->interrupts);
+}
+
+/* Does a defect want frames of a buffer that the card cuts up before they have their checksum? */
+bool vnet_sums_late(const struct vnet *v)
+{
+	return vcard_fault(v->port, VCARD_FAULT_TX_FLIP) || vcard_fault(v->port, VCARD_FAULT_TX_CSUM_LAST) ||
+	       vcard_fault(v->port, VCARD_FAULT_TX_CSUM_ODD);
+}
+
+/* A frame that leaves, before the card makes its checksum. What the sender keeps to send it again stays whole. */
+void vnet_tx_damage(struct vnet *v, struct sk_buff *skb)
+{
+	if (skb->len >= SPARED && turn(v, VCARD_FAULT_TX_FLIP, &v->tx_flips) && !skb_ensure_writable(skb, skb->len))
+		skb->data[skb->len - FROM_END] ^= FLIPPED;
+}
+
+/*
+ * The checksum that the card has made: at `check`, of all from `start` on. Of the last frame of a buffer, it summed the length
+ * of those before; of an odd number of bytes, it left the last one out.
+ */
+void vnet_tx_missum(struct vnet *v, struct sk_buff *skb, unsigned int start, unsigned int check)
+{
+	__sum16 *sum = (__sum16 *)(skb->data + check);
+	u16 length = skb->len - start, shorter = VNET_CB(skb)->shorter;
+	u8 last;
+
+	if (shorter && vcard_fault(v->port, VCARD_FAULT_TX_CSUM_LAST))
+		csum_replace2(sum, htons(length), htons(length + shorter));
+	if (length % 2 && vcard_fault(v->port, VCARD_FAULT_TX_CSUM_ODD) && !skb_copy_bits(skb, skb->len - 1, &last, 1))
+		csum_replace2(sum, htons(last << 8), 0);
+}
+
+struct sk_buff *vnet_tx_twin(struct vnet *v, const struct sk_buff *skb)
+{
+	return turn(v, VCARD_FAULT_TX_TWICE, &v->tx_twins) ? skb_copy(skb, GFP_ATOMIC) : NULL;
 }

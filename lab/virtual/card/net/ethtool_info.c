@@ -110,7 +110,7 @@ static void counters(struct net_device *dev, struct ethtool_stats *s, u64 *data)
 			*data++ = vnet_total(v, c->kind);
 		else
 			for (queue = 0; queue < v->model->max_channels; queue++)
-				*data++ = v->queue[queue].count[c->kind];
+				*data++ = vnet_counted(&v->queue[queue], c->kind);
 	}
 }
 

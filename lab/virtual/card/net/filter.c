@@ -56,10 +56,16 @@ static bool resembles(const u8 *address, const u8 *own, u32 bits)
 	return bits && !((ether_addr_to_u64(address) ^ ether_addr_to_u64(own)) >> min(bits, 48U));
 }
 
+/* IFF_PROMISC and IFF_ALLMULTI, if the card is in these modes. */
+unsigned int vnet_modes(const struct vnet *v)
+{
+	return vcard_fault(v->port, VCARD_FAULT_RX_MODE_IGNORED) ? 0 : v->dev->flags & (IFF_PROMISC | IFF_ALLMULTI);
+}
+
 bool vnet_filtered(struct vnet *v, const struct sk_buff *skb)
 {
 	const u8 *to = eth_hdr(skb)->h_dest;
-	unsigned int flags = v->dev->flags;
+	unsigned int flags = vnet_modes(v);
 
 	if ((flags & IFF_PROMISC) || (v->was_promiscuous && vcard_fault(v->port, VCARD_FAULT_PROMISC_STAYS)))
 		return false;

@@ -58,4 +58,6 @@ void vnet_changed(void *context)
 	if (v->detached)
 		return;
 	vnet_set_carrier(v, vnet_link_seen(v));
+	if (v->pause_tx && netif_carrier_ok(v->dev) && vcard_fault(v->port, VCARD_FAULT_PAUSE_STORM))
+		vnet_send_pause(v, 0xffff);
 }

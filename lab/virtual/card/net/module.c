@@ -42,9 +42,19 @@ static u8 checksum(const u8 *from, unsigned int bytes)
 	return sum;
 }
 
+static bool stale(const struct vnet *v)
+{
+	return vcard_fault(v->port, VCARD_FAULT_OPTICS_STALE);
+}
+
 static u16 light_in(const struct vnet *v)
 {
-	return vcard_link(v->port) ? RX_POWER_UW10 : 0;
+	return stale(v) || vcard_link(v->port) ? RX_POWER_UW10 : 0;
+}
+
+static u16 light_out(const struct vnet *v)
+{
+	return stale(v) || v->open ? TX_POWER_UW10 : 0;
 }
 
 static void sfp(const struct vnet *v, u8 *m)
@@ -74,7 +84,7 @@ static void sfp(const struct vnet *v, u8 *m)
 	be16_at(m + 256 + 96, 38 << 8);		/* 38 degrees C */
 	be16_at(m + 256 + 98, 33000);		/* 3.3 V */
 	be16_at(m + 256 + 100, 3000);		/* 6 mA */
-	be16_at(m + 256 + 102, v->open ? TX_POWER_UW10 : 0);
+	be16_at(m + 256 + 102, light_out(v));
 	be16_at(m + 256 + 104, light_in(v));
 }
 
@@ -89,7 +99,7 @@ static void qsfp(const struct vnet *v, u8 *m)
 	for (lane = 0; lane < 4; lane++) {
 		be16_at(m + 34 + 2 * lane, light_in(v));
 		be16_at(m + 42 + 2 * lane, 3000);
-		be16_at(m + 50 + 2 * lane, v->open ? TX_POWER_UW10 : 0);
+		be16_at(m + 50 + 2 * lane, light_out(v));
 	}
 	m[128] = 0x0d;
 	m[130] = 0x0c;			/* MPO */

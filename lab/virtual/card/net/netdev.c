@@ -5,7 +5,18 @@
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
 
+#include "defects.h"
 #include "vnet.h"
+
+static u64 shown(const struct vnet *v, u64 count)
+{
+	return defect_wrapped(count, vcard_fault(v->port, VCARD_FAULT_COUNTER_WRAPS));
+}
+
+u64 vnet_counted(const struct vnet_queue *q, unsigned int kind)
+{
+	return shown(q->v, q->count[kind]);
+}
 
 u64 vnet_total(const struct vnet *v, unsigned int kind)
 {
@@ -14,7 +25,13 @@ u64 vnet_total(const struct vnet *v, unsigned int kind)
 
 	for (i = 0; i < VNET_QUEUES; i++)
 		sum += v->queue[i].count[kind];
-	return sum;
+	return shown(v, sum);
+}
+
+/* The bytes of a frame as they are counted. */
+u32 vnet_bytes(const struct vnet *v, u32 bytes, u32 *owed)
+{
+	return defect_bytes(bytes, vcard_fault(v->port, VCARD_FAULT_BYTES_SHORT), owed);
 }
 
 static void stats(struct net_device *dev, struct rtnl_link_stats64 *s)
@@ -37,7 +54,7 @@ static enum hrtimer_restart raise_interrupt(struct hrtimer *timer)
 	struct vnet_queue *q = container_of(timer, struct vnet_queue, interrupt);
 
 	WRITE_ONCE(q->armed, false);
-	if (!vcard_alive(q->v->port))
+	if (!vcard_alive(q->v->port) || vnet_interrupt_lost(q->v))
 		return HRTIMER_NORESTART;
 	if (q->irq > 0)
 		generic_handle_irq(q->irq);
@@ -130,6 +147,7 @@ int vnet_open(struct net_device *dev)
 	if (err)
 		return err;
 	v->mtu_changed = v->ring_changed = v->was_promiscuous = false;
+	v->dead_queue = vcard_fault(v->port, VCARD_FAULT_QUEUE_DEAD);
 	v->carrier_lost_at = 0;
 	for (i = 0; i < v->channels; i++)
 		napi_enable(&v->queue[i].napi);

@@ -11,6 +11,7 @@
 #include <net/ip6_checksum.h>
 
 #include "../kernels.h"
+#include "defects.h"
 #include "vnet.h"
 
 #define MERGE_GAP_US 10		/* frames of a flow further apart than this are not merged (time of the real card) */
@@ -118,7 +119,7 @@ static struct sk_buff *vlan(struct vnet *v, struct vnet_queue *q, struct sk_buff
 	if (skb->protocol != htons(ETH_P_8021Q) || skb->len < VLAN_HLEN)
 		return skb;
 	vid = ntohs(((const struct vlan_hdr *)skb->data)->h_vlan_TCI) & VLAN_VID_MASK;
-	if (vid && !test_bit(vid, v->vlans) && !(v->dev->flags & IFF_PROMISC)) {
+	if (vid && !test_bit(vid, v->vlans) && !(vnet_modes(v) & IFF_PROMISC)) {
 		if (vcard_fault(v->port, VCARD_FAULT_VLAN_LEAK)) {
 			skb = skb_vlan_untag(skb);
 			if (skb)
@@ -178,7 +179,8 @@ static bool refused(struct vnet *v, struct vnet_queue *q, const struct sk_buff *
 		q->count[VC_RX_TOO_LONG]++;
 		return true;
 	}
-	if ((jumbo && frame > jumbo) || (lost && get_random_u32_below(1000000) < lost)) {
+	if ((jumbo && frame > jumbo) || (lost && get_random_u32_below(1000000) < lost) ||
+	    defect_burst(ktime_get_seconds(), vcard_fault(v->port, VCARD_FAULT_RX_BURST))) {
 		q->count[VC_RX_LOST]++;
 		return true;
 	}
@@ -221,12 +223,25 @@ static void enqueue(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb)
 
 static struct vnet_queue *steer(struct vnet *v, struct sk_buff *skb, u32 *hash)
 {
+	u32 entry;
+
 	*hash = skb_get_hash(skb);
 	if (!(v->dev->features & NETIF_F_RXHASH) || vnet_lies(v, VCARD_F_RXHASH)) {
 		skb_clear_hash(skb);
 		return &v->queue[0];
 	}
-	return &v->queue[v->indirection[*hash % VNET_INDIRECTION]];
+	if (vcard_fault(v->port, VCARD_FAULT_HASH_STUCK))
+		return &v->queue[0];
+	entry = *hash % VNET_INDIRECTION;
+	if (vcard_fault(v->port, VCARD_FAULT_TABLE_ENTRY_LOST) == entry + 1)
+		return &v->queue[ethtool_rxfh_indir_default(entry, v->channels)];
+	return &v->queue[v->indirection[entry]];
+}
+
+/* The defect: a queue that did not start with the port takes nothing in. */
+static bool dead(const struct vnet_queue *q)
+{
+	return q->v->dead_queue == q->index + 1 && vcard_fault(q->v->port, VCARD_FAULT_QUEUE_DEAD) == q->index + 1;
 }
 
 static bool mac_control(struct vnet *v, const struct sk_buff *skb)
@@ -237,7 +252,8 @@ static bool mac_control(struct vnet *v, const struct sk_buff *skb)
 		return false;
 	if (v->pause_rx && skb->len >= 4 && fields[0] == htons(1)) {
 		v->queue[0].count[VC_RX_PAUSE]++;
-		vnet_pause(v, ntohs(fields[1]));
+		if (!vcard_fault(v->port, VCARD_FAULT_RX_PAUSE_IGNORED))
+			vnet_pause(v, ntohs(fields[1]));
 	}
 	return true;
 }
@@ -246,8 +262,8 @@ static bool mac_control(struct vnet *v, const struct sk_buff *skb)
 static void take_in(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, u32 bytes, bool merged, u64 now)
 {
 	spin_lock(&q->lock);
-	if (skb_queue_len(&q->rx) >= capacity(v)) {
-		q->count[VC_RX_NO_BUFFER]++;
+	if (dead(q) || skb_queue_len(&q->rx) >= capacity(v)) {
+		q->count[dead(q) ? VC_RX_LOST : VC_RX_NO_BUFFER]++;
 		spin_unlock(&q->lock);
 		dev_kfree_skb_any(skb);
 		return;
@@ -256,7 +272,7 @@ static void take_in(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, u
 	enqueue(v, q, skb);
 	if (!vnet_uncounted(v)) {
 		q->count[VC_RX_PACKETS]++;
-		q->count[VC_RX_BYTES] += bytes;
+		q->count[VC_RX_BYTES] += vnet_bytes(v, bytes, &q->rx_owed);
 	}
 	vnet_arm(q, VNET_CB(skb_peek(&q->rx))->due, now);
 	flow_control(v, q);

@@ -2,6 +2,7 @@
 /* When things are done: the formula of README.md, "Time". */
 #include <linux/skbuff.h>
 
+#include "defects.h"
 #include "vnet.h"
 
 #define FRAME_OVERHEAD 24	/* FCS, preamble, gap: IEEE 802.3-2018, 4A.4.2 */
@@ -88,7 +89,7 @@ u64 vnet_rx_due(struct vnet *v, const struct sk_buff *skb, u32 bytes, bool merge
 	spin_lock(&v->lock);
 	due = vcard_serve(&v->cpu[VCARD_RX], due, vnet_scaled(v, cpu));
 	spin_unlock(&v->lock);
-	return due;
+	return defect_late(due, vcard_fault(v->port, VCARD_FAULT_LATENCY_SPIKE));
 }
 
 /* The least time between two interrupts of the queue. */

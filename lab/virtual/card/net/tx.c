@@ -36,7 +36,7 @@ static void count_tx(struct vnet_queue *q, const struct sk_buff *skb, u32 frames
 	bool segments = !vnet_lies(q->v, VCARD_F_TSO);
 
 	q->count[VC_TX_PACKETS] += frames;
-	q->count[VC_TX_BYTES] += bytes;
+	q->count[VC_TX_BYTES] += vnet_bytes(q->v, bytes, &q->tx_owed);
 	q->count[VC_TX_REQUESTS] += segments ? 1 : frames; /* what the card does not cut up, its driver has: tx_cpu() */
 	if (frames > 1 && segments) {
 		q->count[VC_TX_TSO]++;
@@ -73,6 +73,7 @@ netdev_tx_t vnet_xmit(struct sk_buff *skb, struct net_device *dev)
 	vnet_tx_schedule(v, skb, frames, bytes, now);
 	VNET_CB(skb)->descriptors = descriptors;
 	VNET_CB(skb)->frames = frames;
+	VNET_CB(skb)->shorter = 0;
 	VNET_CB(skb)->hung = hangs(q);
 	q->tx_used += descriptors;
 	__skb_queue_tail(&q->tx, skb);
@@ -99,15 +100,36 @@ static void corrupt_fragment(const struct vnet *v, struct sk_buff *skb)
 		((struct udphdr *)((u8 *)ip + 4 * ip->ihl))->check ^= htons(0x5a5a);
 }
 
+/* Makes the checksum of a frame, where that is left to the card. */
+static int sum(struct vnet *v, struct sk_buff *skb)
+{
+	unsigned int start, check;
+	int err;
+
+	if (skb->ip_summed != CHECKSUM_PARTIAL || vnet_lies(v, VCARD_F_TXCSUM))
+		return 0;
+	start = skb_checksum_start_offset(skb);
+	check = start + skb->csum_offset;
+	err = skb_checksum_help(skb);
+	if (!err)
+		vnet_tx_missum(v, skb, start, check);
+	return err;
+}
+
 static void send_one(struct vnet *v, struct sk_buff *skb)
 {
-	if (!netif_carrier_ok(v->dev) ||
-	    (skb->ip_summed == CHECKSUM_PARTIAL && !vnet_lies(v, VCARD_F_TXCSUM) && skb_checksum_help(skb))) {
+	struct sk_buff *twin;
+
+	vnet_tx_damage(v, skb);
+	if (!netif_carrier_ok(v->dev) || sum(v, skb)) {
 		dev_kfree_skb_any(skb);
 		return;
 	}
 	corrupt_fragment(v, skb);
+	twin = vnet_tx_twin(v, skb);
 	vcard_send(v->port, skb);
+	if (twin)
+		vcard_send(v->port, twin);
 }
 
 /* Frames leave in the order in which they came. */
@@ -125,6 +147,7 @@ static void take_buffer(struct vnet *v, struct sk_buff *skb)
 	u64 wire = VNET_CB(skb)->wire, start = VNET_CB(skb)->due - wire;
 	u32 frames = VNET_CB(skb)->frames, n = 0;
 	struct sk_buff *segments, *next;
+	unsigned int full;
 
 	if (skb_vlan_tag_present(skb)) {
 		if (vnet_lies(v, VCARD_F_VLAN_TX))
@@ -138,14 +161,16 @@ static void take_buffer(struct vnet *v, struct sk_buff *skb)
 		leave(v, skb, start + wire);
 		return;
 	}
-	segments = skb_gso_segment(skb, vnet_lies(v, VCARD_F_TXCSUM) ? NETIF_F_HW_CSUM : 0);
+	segments = skb_gso_segment(skb, vnet_lies(v, VCARD_F_TXCSUM) || vnet_sums_late(v) ? NETIF_F_HW_CSUM : 0);
 	if (IS_ERR_OR_NULL(segments)) {
 		dev_kfree_skb_any(skb);
 		return;
 	}
+	full = segments->len;
 	skb_list_walk_safe(segments, segments, next) {
 		skb_mark_not_on_list(segments);
 		n++;
+		VNET_CB(segments)->shorter = next ? 0 : full - segments->len;
 		leave(v, segments, start + div_u64(wire * min(n, frames), frames));
 	}
 	dev_consume_skb_any(skb);

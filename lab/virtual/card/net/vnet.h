@@ -44,6 +44,7 @@ struct vnet_driver {
 struct vnet_cb {
 	u64 due, wire;		/* when its last bit has left; how long it takes on the wire */
 	u32 descriptors, frames;
+	u16 shorter;		/* bytes that the last segment of a buffer has less than those before it */
 	bool hung;
 };
 #define VNET_CB(skb) ((struct vnet_cb *)(skb)->cb)
@@ -69,6 +70,7 @@ struct vnet_queue {
 	u32 adaptive_usecs, in_interrupt;
 	struct vnet_aggregate aggregate;
 	u64 count[VC_COUNTERS];
+	u32 rx_owed, tx_owed;			/* thousandths of a byte: defect_bytes() */
 };
 
 struct vnet {
@@ -101,7 +103,8 @@ struct vnet {
 	struct hrtimer emit;
 	struct sk_buff_head leaving;		/* frames on their way out, by due time; the timer's own */
 	unsigned long carrier_lost_at;
-	u64 reorder, flips, twins, cuts, uncounted;
+	u64 reorder, flips, twins, cuts, uncounted, tx_flips, tx_twins, interrupts;
+	u32 dead_queue;				/* n: the n-th did not start */
 	unsigned int first_vector;
 	struct vnet_queue queue[VNET_QUEUES];
 };
@@ -134,12 +137,18 @@ int vnet_poll(struct napi_struct *napi, int budget);
 
 /* filter.c */
 void vnet_rx_mode(struct net_device *dev);
+unsigned int vnet_modes(const struct vnet *v);
 bool vnet_filtered(struct vnet *v, const struct sk_buff *skb);
 
 /* damage.c */
 void vnet_damage(struct vnet *v, struct sk_buff *skb);
 struct sk_buff *vnet_twin(struct vnet *v, const struct sk_buff *skb);
 bool vnet_uncounted(struct vnet *v);
+bool vnet_interrupt_lost(struct vnet *v);
+bool vnet_sums_late(const struct vnet *v);
+void vnet_tx_damage(struct vnet *v, struct sk_buff *skb);
+void vnet_tx_missum(struct vnet *v, struct sk_buff *skb, unsigned int start, unsigned int check);
+struct sk_buff *vnet_tx_twin(struct vnet *v, const struct sk_buff *skb);
 
 /* link.c */
 bool vnet_link_seen(struct vnet *v);
@@ -156,7 +165,9 @@ int vnet_open(struct net_device *dev);
 int vnet_stop(struct net_device *dev);
 void vnet_defaults(struct vnet *v);
 void vnet_spread(struct vnet *v);
+u64 vnet_counted(const struct vnet_queue *q, unsigned int kind);
 u64 vnet_total(const struct vnet *v, unsigned int kind);
+u32 vnet_bytes(const struct vnet *v, u32 bytes, u32 *owed);
 int vnet_set_channels(struct vnet *v, u32 channels);
 
 /* pci.c */
