@@ -63,12 +63,17 @@ def test_weights_give_parts_of_the_table() -> None:
     assert (attempt.refused, attempt.now.shares) == (None, {1: 1.0})
 
 
-def test_a_refused_key_is_an_answer() -> None:
-    words = "Cannot set RX flow hash configuration: Operation not supported\n"
+@pytest.mark.parametrize("words", ["Invalid argument", "Operation not supported"])
+def test_a_refused_key_is_an_answer_and_one_that_is_not_offered_is_none(words: str) -> None:
+    said = f"Cannot set RX flow hash configuration: {words}"
     command = f"ethtool -X eth0 hkey {KEY[::-1].hex(':')}"
-    shell = FakeShell({command: failed(words), "ethtool -x eth0": shown([0, 1, 2, 3])})
-    attempt = LinuxHost(shell, "dut").queues.set_key("eth0", KEY[::-1])
-    assert attempt.refused == words.strip() and attempt.now.key == KEY
+    shell = FakeShell({command: failed(f"{said}\n"), "ethtool -x eth0": shown([0, 1, 2, 3])})
+    if words == "Invalid argument":
+        attempt = LinuxHost(shell, "dut").queues.set_key("eth0", KEY[::-1])
+        assert attempt.refused == said and attempt.now.key == KEY
+        return
+    with pytest.raises(NotOffered, match=f"dut: `{command}`: {said}"):
+        LinuxHost(shell, "dut").queues.set_key("eth0", KEY[::-1])
 
 
 @pytest.mark.parametrize(

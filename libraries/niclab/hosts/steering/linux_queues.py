@@ -17,7 +17,7 @@ from niclab.hosts.steering.ethtool_hash import read_hash_fields, read_receive_ha
 from niclab.hosts.steering.hash_records import FlowKind, HashField, HashFields, ReceiveHash
 from niclab.hosts.steering.queue_counters import frames_by_queue
 
-_NO_COUNTERS = "no stats available"
+_NO_COUNTERS, _UNSUPPORTED = "no stats available", "Operation not supported"
 
 
 class LinuxQueues(LinuxCommands):
@@ -32,11 +32,19 @@ class LinuxQueues(LinuxCommands):
         return self._of(iface, self._read(self._show(iface), read_receive_hash))
 
     def set_weights(self, iface: str, weights: Sequence[int]) -> Attempt[ReceiveHash]:
-        """Give each queue a part of the table by its weight: ``0 1`` gives all of it to queue 1."""
+        """Give each queue a part of the table by its weight: ``0 1`` gives all of it to queue 1.
+
+        Raises:
+            NotOffered: The driver takes no table.
+        """
         return self._set(iface, f"weight {' '.join(str(int(weight)) for weight in weights)}")
 
     def set_key(self, iface: str, key: bytes) -> Attempt[ReceiveHash]:
-        """Set the key, and leave the table alone."""
+        """Set the key, and leave the table alone.
+
+        Raises:
+            NotOffered: The driver takes no key.
+        """
         return self._set(iface, f"hkey {key.hex(':')}")
 
     def fields(self, iface: str, kind: FlowKind) -> HashFields:
@@ -48,9 +56,15 @@ class LinuxQueues(LinuxCommands):
         return self._of_kind(kind, self._read(self._show_fields(iface, kind), read_hash_fields))
 
     def set_fields(self, iface: str, kind: FlowKind, fields: frozenset[HashField]) -> Attempt[HashFields]:
-        """Hash flows of a kind by other fields."""
+        """Hash flows of a kind by other fields.
+
+        Raises:
+            NotOffered: The driver takes no fields.
+        """
         show = self._show_fields(iface, kind)
-        refused, shown = self._told_and_shown(self._change_fields(iface, kind, fields), show)
+        change = self._change_fields(iface, kind, fields)
+        refused, shown = self._told_and_shown(change, show)
+        self._require_offered(change, refused)
         return Attempt(refused, self._of_kind(kind, self._understood(show, read_hash_fields, shown)))
 
     def frames(self, iface: str) -> Mapping[int, int]:
@@ -121,14 +135,19 @@ class LinuxQueues(LinuxCommands):
 
     def _set(self, iface: str, words: str) -> Attempt[ReceiveHash]:
         """Set, and read back in the same round trip."""
-        show = self._show(iface)
-        refused, shown = self._told_and_shown(f"ethtool -X {interface_name(self.name, iface)} {words}", show)
+        show, change = self._show(iface), f"ethtool -X {interface_name(self.name, iface)} {words}"
+        refused, shown = self._told_and_shown(change, show)
+        self._require_offered(change, refused)
         return Attempt(refused, self._of(iface, self._understood(show, read_receive_hash, shown)))
 
     def _failed(self, command: str, result: CommandResult) -> BenchFault:
         """The error for a tool that failed: a driver without the operation is no tool that cannot work."""
         fault = super()._failed(command, result)
-        return NotOffered(str(fault)) if "Operation not supported" in result.stderr + result.stdout else fault
+        return NotOffered(str(fault)) if _UNSUPPORTED in result.stderr + result.stdout else fault
+
+    def _require_offered(self, change: str, refused: str | None) -> None:
+        if refused is not None and _UNSUPPORTED in refused:
+            raise NotOffered(f"{self.name}: `{change}`: {refused}")
 
     def _of(self, iface: str, shown: ReceiveHash) -> ReceiveHash:
         if shown.iface != iface:
