@@ -11,7 +11,7 @@ from niclab.frames.queues import hash_checks, queue_changes, receive_queues
 
 @library(scope="GLOBAL")
 class ReceiveQueues(BenchLibrary):
-    """Checks of the receive queues of every port of the dut (RSS). Each puts back what it changes.
+    """Checks of the receive queues of the dut's ports (RSS). Each puts back what it changes.
 
     The peer sends one frame of each of many flows, which differ in their ports. The dut's driver notes with each packet
     the queue that it came by; the queues of the flows are compared with the indirection table that the port shows.
@@ -46,7 +46,7 @@ class ReceiveQueues(BenchLibrary):
 
     @keyword
     def flows_should_follow_the_table_after_changes(self) -> None:
-        """Take every port down and up, change its receive ring and its number of queues, and send flows after each.
+        """Take the first port down and up, change its receive ring and its number of queues, and send flows after each.
 
         A driver may keep a table or make its own: what it shows must be in force.
 

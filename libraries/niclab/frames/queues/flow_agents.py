@@ -223,7 +223,7 @@ class _Agent:
         Raises:
             BenchFault: It fails; its words are in the message.
         """
-        wait = f"n=0; until [ -s result ]; do n=$((n+1)); [ $n -le {20 * STEP_WITHIN_S} ] || exit 1; sleep 0.05; done"
+        wait = f"n=0; until [ -s result ]; do n=$((n+1)); [ $n -le {10 * STEP_WITHIN_S} ] || exit 1; sleep 0.1; done"
         begin = f"rm -f result && printf %s {shlex.quote(json.dumps(plan))} > plan && kill -USR1 {self._pid}"
         command = f"cd {shlex.quote(self._folder)} && {begin} && {{ {wait}; cat result; }}"
         text = self._server.run(command, timeout_s=STEP_WITHIN_S + 10).stdout

@@ -18,8 +18,8 @@ MAGIC = b"NLFQ"
 HEAD = struct.Struct("!4sII")
 """Magic, token of the exchange, number of the flow."""
 IPV6 = 0x86DD
-PAYLOAD = 512
-"""Bytes. The program that receives needs them to be told the queue, see ``flow_program``."""
+PAYLOAD = 256
+"""Bytes: so many that the length of what is read can tell some 200 queues, see ``flow_program``."""
 LONGEST_START = 14 + 40 + 20
 """Bytes before the payload: of TCP in IPv6."""
 RST = 4
@@ -32,7 +32,8 @@ def ports_of(seed: int, count: int) -> list[tuple[int, int]]:
         seed: Any number.
         count: How many flows.
     """
-    noise, found = random.Random(seed), dict[tuple[int, int], None]()
+    noise = random.Random(seed)
+    found: dict[tuple[int, int], None] = {}
     while len(found) < count:
         both = noise.getrandbits(32)
         if both >> 16 and both & 0xFFFF:

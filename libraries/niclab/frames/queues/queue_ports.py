@@ -106,21 +106,21 @@ class QueuePort:
         return fields >= PORTS | ADDRESSES
 
     def counted(self, before: Mapping[int, int], least: Mapping[int, int]) -> Mapping[int, int]:
-        """Ask for what each queue has counted, until it is so much, or the time of slow counters is over.
+        """Ask for the counts of each queue, until so much is counted, or the time of slow counters is over.
 
         Args:
             before: Counts of before.
             least: Queue -> frames that it must have counted since.
 
         Returns:
-            Queue -> frames that it has counted since; empty where the driver counts no single queue.
+            Queue -> its count; empty where the driver counts no single queue.
         """
         deadline = Deadline(COUNTED_WITHIN_S)
         while True:
             now = self.host.frames(self.dut.iface)
-            gained = {queue: count - before.get(queue, 0) for queue, count in now.items()}
-            if not now or deadline.expired or all(gained.get(queue, 0) >= count for queue, count in least.items()):
-                return gained
+            done = all(now.get(queue, 0) - before.get(queue, 0) >= count for queue, count in least.items())
+            if not now or done or deadline.expired:
+                return now
             pause(LOOK_EVERY_S)
 
 

@@ -13,6 +13,9 @@ from niclab.frames.queues.spread import Findings
 from niclab.hosts.steering.hash_records import FlowKind
 from niclab.run.run import Run
 
+Counts = Mapping[QueuePort, Mapping[int, int]]
+"""Port -> queue -> frames that it has counted."""
+
 MOST_TURNS = 16
 """Of more queues so many are chosen, the first and the last among them."""
 STRANGE_PART = 16
@@ -62,13 +65,15 @@ def follow_table(run: Run, say: Say) -> None:
         NotApplicable: No port has several queues or takes a table, or a server does not run Linux.
     """
     ports, findings = queue_ports(run), Findings()
-    _judge_own_tables(run, ports, findings, say)
+    counts = _judge_own_tables(run, ports, findings, say)
     findings.end()  # flows come: what is lost with another table is lost by that
     with ExitStack() as restoring:
         for port in ports:
             restoring.enter_context(port.restored())
         for turn in range(max(len(_turns(port)) for port in ports)):
-            _steered(run, {port: _turns(port)[turn % len(_turns(port))] for port in ports}, findings, say)
+            counts = _steered(
+                run, {port: _turns(port)[turn % len(_turns(port))] for port in ports}, counts, findings, say
+            )
     _judge_own_tables(run, ports, findings, say)
     findings.end()
 
@@ -80,35 +85,44 @@ def _turns(port: QueuePort) -> list[int]:
     return [queues[round(turn * last / (MOST_TURNS - 1))] for turn in range(MOST_TURNS)]
 
 
-def _judge_own_tables(run: Run, ports: list[QueuePort], findings: Findings, say: Say) -> None:
-    """Flows are spread as the table as delivered says. Slow counters have counted all of them when this ends."""
-    before = {port: port.host.frames(port.dut.iface) for port in ports}
+def _judge_own_tables(run: Run, ports: list[QueuePort], findings: Findings, say: Say) -> Counts:
+    """Flows are spread as the table as delivered says.
+
+    Returns:
+        The counts of the queues, which hold all of these flows, also where a driver fetches them now and then.
+    """
+    counts = {port: port.host.frames(port.dut.iface) for port in ports}
     for port, flows, came in exchange(run, ports, FlowKind.TCP4, say):
         by_ports = port.by_ports(FlowKind.TCP4)
         findings.judge_spread(f"{port.place}: its own table", came, flows.count, port.before.shares, by_ports=by_ports)
-        port.counted(before[port], Counter(came.queues.values()))
+        counts[port] = port.counted(counts[port], Counter(came.queues.values()))
+    return counts
 
 
-def _steered(run: Run, queues: Mapping[QueuePort, int], findings: Findings, say: Say) -> None:
-    ports = list(queues)
+def _steered(run: Run, queues: Mapping[QueuePort, int], counts: Counts, findings: Findings, say: Say) -> Counts:
+    """Give the whole table of each port to a queue, and judge what comes; return the counts of the queues."""
     for port, queue in queues.items():
         port.steer({queue: 1}, f"all flows to queue {queue}")
-    before = {port: port.host.frames(port.dut.iface) for port in ports}
-    for port, flows, came in exchange(run, ports, FlowKind.TCP4, say):
+    found = {}
+    for port, flows, came in exchange(run, list(queues), FlowKind.TCP4, say):
         what = f"{port.place}: table of queue {queues[port]} alone"
         findings.judge_steered(what, came, flows.count, queues[port])
-        _judge_counters(port, what, before[port], came, findings)
+        found[port] = _judge_counters(port, what, counts[port], came, findings)
+    return found
 
 
-def _judge_counters(port: QueuePort, what: str, before: Mapping[int, int], came: Came, findings: Findings) -> None:
+def _judge_counters(
+    port: QueuePort, what: str, before: Mapping[int, int], came: Came, findings: Findings
+) -> Mapping[int, int]:
     """The second witness: what the driver has counted in each queue holds the flows that came by it.
 
-    Frames of something else are counted as well: a small part is allowed.
+    Frames of something else are counted as well: a small part is allowed. Returns the counts.
     """
     wanted = Counter(came.queues.values())
-    gained = port.counted(before, wanted)
-    if not gained:
-        return
+    now = port.counted(before, wanted)
+    gained = {queue: count - before.get(queue, 0) for queue, count in now.items()}
+    if not now:
+        return now
     short = {queue: count for queue, count in sorted(wanted.items()) if gained.get(queue, 0) < count}
     for queue, count in short.items():
         said = f"the driver counted {gained.get(queue, 0)} frames in queue {queue}"
@@ -118,3 +132,4 @@ def _judge_counters(port: QueuePort, what: str, before: Mapping[int, int], came:
     for queue, count in sorted(more.items()):
         said = f"the driver counted {count} frames more in queue {queue} than the {wanted[queue]} flows that came by it"
         findings.problems.append(f"{what}: {said}; expected: at most {allowed} of something else")
+    return now

@@ -14,8 +14,11 @@ CHANCE = 1e-6
 """A sound card is called faulty with at most this probability for each port and kind of flows."""
 LOST_PART = 16
 """House rule: a queue loses flows by itself where more than one in so many do not come, although each is sent again."""
-FLOWS, FLOWS_OF_ENTRY, FLOWS_OF_QUEUE, MOST_FLOWS = 1024, 8, 32, 4096
-"""At 8 flows an entry one is left out with probability 3e-4, at 32 a queue with 1e-14; at most 4 s of sending."""
+FLOWS, FLOWS_OF_ENTRY, FLOWS_OF_QUEUE, MOST_FLOWS = 512, 4, 32, 4096
+"""At 4 flows an entry one is left out of an exchange with a probability of 2 %, at 32 a queue of 1e-14.
+
+Each exchange has flows of its own: three, as with four queues, leave an entry out with 6e-6. At most 4 s of sending.
+"""
 
 
 def flows_for(entries: int, queues: int) -> int:

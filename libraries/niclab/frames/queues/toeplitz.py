@@ -59,12 +59,17 @@ def hash_input(fields: frozenset[HashField], addresses: tuple[str, str], ports: 
         ports: Their ports.
     """
     values = (
-        (HashField.SOURCE, ip_address(addresses[0]).packed),
-        (HashField.DESTINATION, ip_address(addresses[1]).packed),
+        (HashField.SOURCE, _packed(addresses[0])),
+        (HashField.DESTINATION, _packed(addresses[1])),
         (HashField.SOURCE_PORT, ports[0].to_bytes(2, "big")),
         (HashField.DESTINATION_PORT, ports[1].to_bytes(2, "big")),
     )
     return b"".join(value for field, value in values if field in fields)
+
+
+@lru_cache(maxsize=16)
+def _packed(address: str) -> bytes:
+    return ip_address(address).packed
 
 
 def predicted_queue(key: bytes, table: Sequence[int], data: bytes) -> int:
