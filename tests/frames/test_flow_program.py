@@ -1,4 +1,4 @@
-"""The flow program in two network namespaces: every flow comes, and each is told the queue that its packet notes."""
+"""The flow program in two network namespaces: every flow comes, with the queue that its packet notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash of a card picks the queue that its key predicts, of the fields that it is told to hash."""
+"""The hash of a card picks the queue that its key predicts, from the fields that are set."""
 
 from __future__ import annotations
 
