@@ -1,2 +1,2 @@
 *** Settings ***
-Documentation    Weak points of cards that carry one connection well: data, filters, load, changes under traffic.
+Documentation    Weak points of cards that carry one connection well: data, filters, queues, load, changes.

@@ -22,10 +22,9 @@ CARD, BENCH = "CardFailure", "BenchFault"
 _NONE = "no control injects it"
 _CARD = ("flash-fails",)
 _OTHER = ("delay_s", "set_not_writable", "agent_slow_s")
-_QUEUES, _TIME = "no test asks which queue a frame came in", "no test judges when a single frame comes"
+_TIME = "no test judges when a single frame comes"
 UNSEEN = {
     **dict.fromkeys((*_CARD, *_OTHER), _NONE),
-    **dict.fromkeys(("hash-stuck", "queue-dead", "table-entry-lost"), _QUEUES),
     **dict.fromkeys(("irq-lost", "latency-spike"), _TIME),
     "tx-csum-last": "no test looks at checksums on the wire, and TCP sends again what was lost",
     "counter-wraps": "a counter that runs backwards ends a test as a fault of the bench",

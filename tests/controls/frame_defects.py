@@ -20,6 +20,8 @@ CHANGES, LOAD = "Traffic Survives Changes Of Settings", "Every Path Carries Full
 FILTERED, LARGEST = "The VLAN Filter Passes The Own VLANs Only", "Frames Of The Largest Sizes Arrive"
 WHOLE = "The Whole Self Test Passes"
 PAUSED = "Pause Frames Can Be Switched"
+SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
+STEERED = "Flows Follow The Table After Changes"
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
 
@@ -55,6 +57,9 @@ FRAME_DEFECTS = (
     _frames("rx-mode-ignored=1", (EVERYTHING, ALL_GROUPS, FURTHER), "arrived", CARRIES, OWN),
     _frames("groups-lost=4", (GROUPS,), "group", CARRIES, OWN),
     _frames("mac-stays=1", (CHANGED,), "delivered to dut.p0", CARRIES, OWN),
+    _frames("hash-stuck=1", (SPREAD, TABLE, STEERED), "queue", CARRIES),
+    _frames("queue-dead=2", (STEERED,), "queue", CARRIES, SPREAD),
+    _frames("table-entry-lost=128", (TABLE, STEERED), "queue", CARRIES, SPREAD),
     _frames("settings-lost=1", (SURVIVE,), "after down and up", CARRIES),
     _frames("selftest-fails=1", (SELF_TEST,), "self test fails", CARRIES),
     Defect(

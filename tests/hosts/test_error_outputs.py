@@ -27,6 +27,8 @@ REFUSED = [
     ("ethtool-g", "Ring parameters for eth0:\nCannot get device ring settings: Operation not supported\n"),
     ("ethtool-g", "netlink error: Operation not supported\n"),
     ("ethtool-l", "Channel parameters for eth0:\nCannot get device channel parameters\n: Operation not supported\n"),
+    ("ethtool-x", "Cannot get RX ring count: Operation not supported\n"),
+    ("ethtool-n", "Cannot get RX network flow hashing options: Operation not supported\n"),
     ("ethtool-c", "Cannot get device coalesce settings: Operation not supported\n"),
     ("ethtool-a", "Pause parameters for eth0:\nCannot get device pause settings: Operation not supported\n"),
     ("bonding", "cat: /proc/net/bonding/bond0: No such file or directory\n"),

@@ -51,7 +51,8 @@ def test_what_is_never_available_raises_nothing_else() -> None:
     """That these raise NotApplicable is tested where they are; here, that the list is known."""
     never = {question for question in questions() if parity(SYSTEMS["FreeBSD"], question).support is Support.NONE}
     drivers = {"drivers.is_build_on_disk", "drivers.self_test", "pci.detach_driver", "undo.driver"}
-    assert never == {*drivers, "pci.aer", "settings.set_channels", "undo.channels"}
+    queues = {question for question in questions() if question.startswith("queues.")}
+    assert never == {*drivers, *queues, "pci.aer", "settings.set_channels", "undo.channels"}
 
 
 def test_the_page_is_what_the_code_says() -> None:

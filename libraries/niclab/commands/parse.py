@@ -31,7 +31,7 @@ from niclab.hosts.settings import ethtool_features as features
 from niclab.hosts.settings import ethtool_pause as pause
 from niclab.hosts.settings import ethtool_sizes as sizes
 from niclab.hosts.settings import sysctl
-from niclab.hosts.steering import interrupts
+from niclab.hosts.steering import ethtool_hash, interrupts
 from niclab.traffic.tools.iperf3 import read_iperf3
 from niclab.traffic.tools.netperf import read_netperf
 
@@ -83,6 +83,8 @@ _ALL = (
     TextKind("ethtool-k", "features: ethtool --json -k IFACE", features.read_features),
     TextKind("ethtool-g", "rings: ethtool -g IFACE", sizes.read_rings),
     TextKind("ethtool-l", "channels: ethtool -l IFACE", sizes.read_channels),
+    TextKind("ethtool-x", "receive hash: ethtool -x IFACE", ethtool_hash.read_receive_hash),
+    TextKind("ethtool-n", "hash fields: ethtool -n IFACE rx-flow-hash KIND", ethtool_hash.read_hash_fields),
     TextKind("ethtool-c", "coalescing: ethtool -c IFACE", coalesce.read_coalescing),
     TextKind("ethtool-a", "pause frames: ethtool -a IFACE", pause.read_pause),
     TextKind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip_command.read_interfaces)),

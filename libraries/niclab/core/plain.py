@@ -29,6 +29,8 @@ def as_json(value: object) -> object:
         return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, bytes):
+        return value.hex()
     if isinstance(value, Mapping):
         return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, set | frozenset):

@@ -14,6 +14,7 @@ from niclab.hosts.host import (
     HostFirmware,
     HostLinks,
     HostPci,
+    HostQueues,
     HostSettings,
     HostSystem,
     HostUndo,
@@ -22,6 +23,7 @@ from niclab.hosts.host import (
 from niclab.hosts.links.freebsd import FreeBsdLinks
 from niclab.hosts.pci.freebsd import FreeBsdPci
 from niclab.hosts.settings.freebsd import FreeBsdSettings
+from niclab.hosts.steering.freebsd import FreeBsdQueues
 from niclab.hosts.system.freebsd import FreeBsdSystem
 from niclab.hosts.undo.freebsd import FreeBsdUndo
 
@@ -31,6 +33,7 @@ PARTS: dict[str, type] = {
     "pci": FreeBsdPci,
     "firmware": FreeBsdFirmware,
     "settings": FreeBsdSettings,
+    "queues": FreeBsdQueues,
     "links": FreeBsdLinks,
     "counts": FreeBsdCounts,
     "bonds": FreeBsdBonds,
@@ -53,6 +56,7 @@ class FreeBsdHost:
         self.drivers: HostDrivers = FreeBsdDrivers(shell, name)
         self.pci: HostPci = FreeBsdPci(shell, name)
         self.settings: HostSettings = FreeBsdSettings(shell, name)
+        self.queues: HostQueues = FreeBsdQueues(name)
         self.links: HostLinks = FreeBsdLinks(shell, name)
         self.counts: HostCounts = FreeBsdCounts(shell, name)
         self.bonds: HostBonds = FreeBsdBonds(shell, name)

@@ -30,6 +30,7 @@ from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.kernel.trouble import KernelTrouble
 from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 from niclab.hosts.settings.settings_records import AerCounters, Attempt, Package
+from niclab.hosts.steering.hash_records import FlowKind, HashField, HashFields, ReceiveHash
 
 PING_EVERY_S = 0.02
 """Between two pings, unless another time is given."""
@@ -133,6 +134,23 @@ class HostSettings(Protocol):
     def set_pause(self, iface: str, values: Mapping[str, bool]) -> Attempt[Pause]: ...
     def set_channels(self, iface: str, counts: Mapping[str, int]) -> Attempt[Channels]: ...
     def set_mtu(self, iface: str, mtu: int) -> Attempt[int]: ...
+
+
+class HostQueues(Protocol):
+    """The receive queues of an interface: how flows are spread over them, and what each has counted.
+
+    The ``restoring`` methods return idempotent commands that put things back as they are now, for the undo journal.
+    """
+
+    def receive_hash(self, iface: str) -> ReceiveHash: ...
+    def set_weights(self, iface: str, weights: Sequence[int]) -> Attempt[ReceiveHash]: ...
+    def set_key(self, iface: str, key: bytes) -> Attempt[ReceiveHash]: ...
+    def fields(self, iface: str, kind: FlowKind) -> HashFields: ...
+    def set_fields(self, iface: str, kind: FlowKind, fields: frozenset[HashField]) -> Attempt[HashFields]: ...
+    def frames(self, iface: str) -> Mapping[int, int]: ...
+    def restoring_table(self, iface: str) -> str: ...
+    def restoring_key(self, iface: str) -> str: ...
+    def restoring_fields(self, iface: str, kind: FlowKind) -> str: ...
 
 
 class HostLinks(Protocol):
@@ -254,6 +272,10 @@ class Host(Protocol):
         """Settings of an interface. A setter reports the outcome, refused or not and the value read back."""
 
     @property
+    def queues(self) -> HostQueues:
+        """The receive queues of an interface: how flows are spread over them, and what each has counted."""
+
+    @property
     def links(self) -> HostLinks:
         """Interfaces: state, carrier, addresses, reachability."""
 
@@ -276,6 +298,7 @@ PROTOCOLS: dict[str, type] = {
     "pci": HostPci,
     "firmware": HostFirmware,
     "settings": HostSettings,
+    "queues": HostQueues,
     "links": HostLinks,
     "counts": HostCounts,
     "bonds": HostBonds,

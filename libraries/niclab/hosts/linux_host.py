@@ -13,6 +13,7 @@ from niclab.hosts.host import (
     HostFirmware,
     HostLinks,
     HostPci,
+    HostQueues,
     HostSettings,
     HostSystem,
     HostUndo,
@@ -21,6 +22,7 @@ from niclab.hosts.host import (
 from niclab.hosts.links.linux import LinuxLinks
 from niclab.hosts.pci.linux import LinuxPci
 from niclab.hosts.settings.linux import LinuxSettings
+from niclab.hosts.steering.linux_queues import LinuxQueues
 from niclab.hosts.system.linux import LinuxSystem
 from niclab.hosts.undo.linux import LinuxUndo
 
@@ -30,6 +32,7 @@ PARTS: dict[str, type] = {
     "pci": LinuxPci,
     "firmware": LinuxFirmware,
     "settings": LinuxSettings,
+    "queues": LinuxQueues,
     "links": LinuxLinks,
     "counts": LinuxCounts,
     "bonds": LinuxBonds,
@@ -54,6 +57,7 @@ class LinuxHost:
         self.links: HostLinks = LinuxLinks(shell, name)
         settings = LinuxSettings(shell, name, links=self.links)
         self.settings: HostSettings = settings
+        self.queues: HostQueues = LinuxQueues(shell, name)
         self.counts: HostCounts = LinuxCounts(shell, name)
         self.bonds: HostBonds = LinuxBonds(shell, name, settings=settings)
         self.undo: HostUndo = LinuxUndo(shell, name, settings=settings, links=self.links)

@@ -1,0 +1,1 @@
+"""Receive queues: flows are spread over them as the card's indirection table says."""

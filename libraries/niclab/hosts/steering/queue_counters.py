@@ -1,0 +1,40 @@
+"""The counters of single receive queues among a driver's own, which each driver names in its own way."""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.host_records import Counters
+
+_NAMES = re.compile(
+    r"rx_queue_([0-9]{1,4})_packets"  # igb, ixgbe, ice: igb_ethtool.c, ixgbe_ethtool.c, ice_ethtool.c
+    r"|rxq([0-9]{1,4}): rx_pkts"  # be2net: be_ethtool.c, et_rx_stats
+    r"|\[([0-9]{1,4})\]: rx_ucast_packets"  # bnx2x, bnxt: bnx2x_ethtool.c, bnx2x_q_stats_arr
+    r"|rx-([0-9]{1,4})\.(?:rx_)?packets"  # sfc, i40e: sfc/ethtool_common.c, efx_describe_per_queue_stats()
+    r"|rx([0-9]{1,4})_packets"  # mlx4, mlx5: mlx5 en_stats.c, rq_stats_desc
+)
+
+
+def frames_by_queue(counters: Counters) -> dict[int, int]:
+    """Find the frames that each receive queue has counted.
+
+    Args:
+        counters: The driver's own counters.
+
+    Returns:
+        Queue -> its count; empty where the driver has no counter of a single queue (cxgb4).
+
+    Raises:
+        ReadError: Two counters are of one queue.
+    """
+    found = dict[int, int]()
+    for name, value in counters.entries:
+        match = _NAMES.fullmatch(name)
+        if match is None:
+            continue
+        queue = int(next(group for group in match.groups() if group is not None))
+        if queue in found:
+            raise ReadError(f"two counters are of receive queue {queue}, the second is {name!r}; expected: one")
+        found[queue] = value
+    return found
