@@ -16,6 +16,7 @@ from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
+from niclab.frames.load.lost_frames import lost_frames
 from niclab.frames.spec import Arrives, FrameStream
 from niclab.run.run import Run
 
@@ -187,10 +188,17 @@ def test_records_over_sockets_are_judged(clean: Namespaces) -> None:
         exchange.exchange(clean.run, streams, str)
 
 
-def test_frames_that_may_be_lost_are_not_judged_by_their_number(clean: Namespaces) -> None:
+def test_frames_that_may_be_lost_are_told_with_their_numbers(clean: Namespaces) -> None:
     clean.spoil("drop")
     bench = exchange.FrameBench(clean.run)
     streams = [bench.frames("frames while a port restarts", port, 400, (60, 1514)) for port in bench.ports]
     ledger, _ = exchange.exchange(clean.run, [replace(each, at_port=Arrives.SOME) for each in streams], str)
     came = [found.frames for leg in ledger.legs for found in leg.arrived.values()]
     assert len(came) == len(streams) and 0 < min(came) < 400
+    kept, spoilt, *_ = lost_frames(ledger)
+    assert (
+        kept.runs == []
+        and str(kept) == "dut.p0 to peer.p0: frames while a port restarts: 0 of 400 frames lost in 0 places"
+    )
+    assert spoilt.runs == [(number, 1) for number in range(spoilt.runs[0][0], 400, 10)]
+    assert (spoilt.lost, spoilt.worst(50), spoilt.worst(51), spoilt.outside_of(12)) == (40, 5, 6, 28)

@@ -45,8 +45,9 @@ def exchanged(sender: Port, here: Side, there: Side, arrived: int = FRAMES, **ca
     exact = dict.fromkeys(("tx_packets",), FRAMES) | {"tx_bytes": FRAMES * SIZE}
     here.gained = _sum(exact, here.gained)
     there.gained = _sum({"rx_packets": arrived, "rx_bytes": arrived * SIZE}, there.gained)
-    flow = {"frames": arrived, "bytes": arrived * SIZE, "distinct": arrived, "twice": 0, "late": 0, "damaged": 0}
-    kept = ArrivedFlow(place="p0", flow=0, **flow | came, valid=0, tags={}, example="")
+    flow: dict[str, Any] = dict.fromkeys(("twice", "late", "damaged"), 0) | {"holes": []}
+    flow |= {"frames": arrived, "bytes": arrived * SIZE, "distinct": arrived}
+    kept = ArrivedFlow(place="p0", flow=0, valid=0, tags={}, example="", **flow | came)
     sent = SentFlow(flow=0, frames=FRAMES, bytes=FRAMES * SIZE, refused="")
     answers = {
         sender.role: ServerAnswer({0: sent}, {}, {"p0": here.said()}, {}),

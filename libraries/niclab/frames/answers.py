@@ -32,7 +32,8 @@ class ArrivedFlow(_Line):
     """The arrivals of a flow at a place: an interface, or a program's socket of ``udp`` or ``tcp``.
 
     ``late``: behind a frame of a higher number; ``valid``: the card said that the checksum is right; ``tags``: by VLAN
-    id, empty for none; ``example``: of what is wrong.
+    id, empty for none; ``example``: of what is wrong; ``holes``: the first number of each run of missing ones, and how
+    many, before the last one that came.
     """
 
     place: str
@@ -46,6 +47,7 @@ class ArrivedFlow(_Line):
     valid: Count
     tags: Mapping[str, int]
     example: str
+    holes: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
 
 
 class FlowGap(_Line):

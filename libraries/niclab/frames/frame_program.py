@@ -324,7 +324,9 @@ class Exchange:
 
     @property
     def complete(self) -> bool:
-        """Has everything come, the answers to what this server has sent included?"""
+        """Has everything come, the answers to what this server has sent included? Of what is stopped nobody knows."""
+        if self.plan["until_stopped"]:
+            return False
         refusals = {port.name: port.resets for port in self.ports}
         return self.arrivals.complete and all(refusals[name] >= count for name, count in self.plan["refusals"])
 
