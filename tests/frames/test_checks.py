@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ from namespaces import Namespaces
 
 from niclab.bench.records import DeclaredDeviation, SiliconFact
 from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
+from niclab.core import exposure, notes
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
@@ -79,6 +82,16 @@ def test_frames_arrive_and_each_stream_is_in_the_log(clean: Namespaces) -> None:
     said = list[str]()
     delivery.once_in_order(clean.run, said.append)
     assert len(said) == 4 and said[0] == "dut.p0 to peer.p0: frames of mixed sizes: 997 sent, 997 at the port"
+
+
+def test_compared_frames_are_noted_for_each_port_and_direction(clean: Namespaces, tmp_path: Path) -> None:
+    notes.keep_in(tmp_path)
+    delivery.once_in_order(clean.run, str)
+    notes.keep_in(None)
+    found = exposure.read(tmp_path / exposure.FILE)
+    places = [f"dut.{port} {does}" for port in ("p0", "p1") for does in ("sends", "receives")]
+    assert found.at == Counter({(exposure.Exposure.FRAMES, at): delivery.FRAMES for at in places})
+    assert found.sums == {exposure.Exposure.FRAMES: 4 * delivery.FRAMES}
 
 
 def test_frames_of_every_size_arrive(clean: Namespaces) -> None:
