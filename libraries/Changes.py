@@ -34,9 +34,9 @@ class Changes(BenchLibrary):
 
         Raises:
             CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, or
-                are lost or damaged afterwards.
+                are lost otherwise meanwhile, or lost or damaged afterwards.
             BenchFault: A setting could not be put back.
-            Undecided: A server stood still while frames stayed away.
+            Undecided: A server stood still while frames stayed away or were lost.
             NotApplicable: The port has no setting that can be changed, or a server does not run Linux.
         """
         changes.under_traffic(self.run, self.profile(profile), logger.info, seed)

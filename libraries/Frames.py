@@ -74,7 +74,8 @@ class Frames(BenchLibrary):
             profile: How long: ``quick`` 12 s, ``full`` 300 s.
 
         Raises:
-            CardFailure: A port stalls, counts errors or changes of carrier, or frames are damaged.
-            Undecided: A server stood still while a port stalled.
+            CardFailure: A port stalls, loses frames, counts errors or changes of carrier, or frames are damaged.
+            Undecided: A server stood still or had no CPU left while a port stalled or lost frames, or nobody knows
+                where frames were lost.
         """
         full_load.carry(self.run, self.profile(profile), logger.info)

@@ -27,7 +27,6 @@ UNSEEN = {
     **dict.fromkeys((*_CARD, *_OTHER), _NONE),
     **dict.fromkeys(("irq-lost", "latency-spike"), _TIME),
     "tx-csum-last": "no test looks at checksums on the wire, and TCP sends again what was lost",
-    "counter-wraps": "a counter that runs backwards ends a test as a fault of the bench",
     "rx-pause-ignored": "no test sends pause frames",
     "optics-stale": "no test reads the module",
     "silent": "as a defect of the switch; as one of a cable it is declared",

@@ -41,6 +41,7 @@ FRAME_DEFECTS = (
     _frames("tx-twice=50", (ONCE,), "twice", UP),
     _frames("bytes-short=16", (ONCE,), "bytes", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "rx-burst=2"), red(LOAD), "load", tests=(LOAD, CARRIES), into=LOAD),
+    Defect(BROADCOM, ("card:dut.p0", "counter-wraps=22"), red(LOAD), "backwards", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "pause-storm=1"), red(CARRIES), "pings", tests=(UP, CARRIES), into=CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
     Defect("intel-82574l", ("cable:a.dut", "rate_factor=0.02"), red(LOAD), "full load", tests=(LOAD, UP)),

@@ -97,6 +97,17 @@ def test_a_port_that_returns_too_late_is_named_with_the_change(
     until(lambda: clean.servers[Role.DUT].carrier("p0"), within=10, what="the link to return")
 
 
+def test_frames_that_are_lost_otherwise_than_in_outages_are_the_cards(
+    clean: Namespaces, changing: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clean.run.bench, "paths", clean.run.bench.paths[::-1])
+    clean.spoil("drop")
+    with pytest.raises(
+        CardFailure, match=r"frames lost in \d+ places, \d+ outside of outages \(seed 1\); wanted: at most"
+    ):
+        changing(when_set=lambda: time.sleep(1.5))
+
+
 def stopping(made: Namespaces, role: Role, seconds: float) -> Callable[[], object]:
     """The frame program of a server is stopped: frames stay away, and the link is there."""
 

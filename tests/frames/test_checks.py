@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +15,11 @@ from namespaces import Namespaces
 
 from niclab.bench.records import DeclaredDeviation, SiliconFact
 from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
+from niclab.core import exposure, notes
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
+from niclab.frames.load.lost_frames import lost_frames
 from niclab.frames.spec import Arrives, FrameStream
 from niclab.run.run import Run
 
@@ -78,6 +82,16 @@ def test_frames_arrive_and_each_stream_is_in_the_log(clean: Namespaces) -> None:
     said = list[str]()
     delivery.once_in_order(clean.run, said.append)
     assert len(said) == 4 and said[0] == "dut.p0 to peer.p0: frames of mixed sizes: 997 sent, 997 at the port"
+
+
+def test_compared_frames_are_noted_for_each_port_and_direction(clean: Namespaces, tmp_path: Path) -> None:
+    notes.keep_in(tmp_path)
+    delivery.once_in_order(clean.run, str)
+    notes.keep_in(None)
+    found = exposure.read(tmp_path / exposure.FILE)
+    places = [f"dut.{port} {does}" for port in ("p0", "p1") for does in ("sends", "receives")]
+    assert found.at == Counter({(exposure.Exposure.FRAMES, at): delivery.FRAMES for at in places})
+    assert found.sums == {exposure.Exposure.FRAMES: 4 * delivery.FRAMES}
 
 
 def test_frames_of_every_size_arrive(clean: Namespaces) -> None:
@@ -187,10 +201,17 @@ def test_records_over_sockets_are_judged(clean: Namespaces) -> None:
         exchange.exchange(clean.run, streams, str)
 
 
-def test_frames_that_may_be_lost_are_not_judged_by_their_number(clean: Namespaces) -> None:
+def test_frames_that_may_be_lost_are_told_with_their_numbers(clean: Namespaces) -> None:
     clean.spoil("drop")
     bench = exchange.FrameBench(clean.run)
     streams = [bench.frames("frames while a port restarts", port, 400, (60, 1514)) for port in bench.ports]
     ledger, _ = exchange.exchange(clean.run, [replace(each, at_port=Arrives.SOME) for each in streams], str)
     came = [found.frames for leg in ledger.legs for found in leg.arrived.values()]
     assert len(came) == len(streams) and 0 < min(came) < 400
+    kept, spoilt, *_ = lost_frames(ledger)
+    assert (
+        kept.runs == []
+        and str(kept) == "dut.p0 to peer.p0: frames while a port restarts: 0 of 400 frames lost in 0 places"
+    )
+    assert spoilt.runs == [(number, 1) for number in range(spoilt.runs[0][0], 400, 10)]
+    assert (spoilt.lost, spoilt.worst(50), spoilt.worst(51), spoilt.outside_of(12)) == (40, 5, 6, 28)

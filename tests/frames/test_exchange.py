@@ -8,7 +8,7 @@ from namespaces import ADDRESSES, Namespaces
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.frames.frame_agents import FrameAgents, port_addresses
-from niclab.frames.ledger import FrameDifference, Ledger, judge
+from niclab.frames.ledger import UNSEEN, FrameDifference, Ledger, judge
 from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes, Wrong
 
 COUNT = 499
@@ -38,6 +38,18 @@ def test_what_is_sent_arrives(clean: Namespaces) -> None:
     ledger = exchange(clean, *(stream(clean, name) for name in ADDRESSES))
     assert differences(ledger) == {}
     assert ledger.lines()[0] == f"dut.p0 to peer.p0: frames: {COUNT} sent, {COUNT} at the port"
+
+
+def test_frames_that_the_system_sends_by_itself_are_subtracted_and_bytes_judged(clean: Namespaces) -> None:
+    """Datagrams to a port on which nobody listens, of an odd size: at both ports more than firmware may send unseen."""
+    send = "s.sendto(bytes(701), ('198.18.10.2', 9)); time.sleep(0.02)"
+    program = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor n in range(50): {send}"
+    clean.servers[Role.DUT].run(f'python3 -c "{program}" >/dev/null 2>&1 &')
+    ledger = exchange(clean, stream(clean, "dut.p0"), stream(clean, "peer.p0"))
+    assert differences(ledger) == {}
+    there, here = ledger.legs[0].looks
+    assert there.leaving > UNSEEN and there.leaving_bytes >= (UNSEEN + 1) * 701
+    assert here.others > UNSEEN and ledger.legs[1].looks == (here, there)
 
 
 def test_udp_and_tcp_of_the_system_arrive(clean: Namespaces) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -107,6 +108,18 @@ def test_one_second_without_traffic_is_a_stall() -> None:
 def test_half_a_million_missed_frames_a_second_are_lost() -> None:
     (found,) = losses(DUT, looks(NEAR, rx_missed_errors=500_000))
     assert found.of_card and "rx_missed_errors" in found.text and "wanted: at most 1 %" in found.text
+
+
+@pytest.mark.parametrize(("port", "of_card"), [(DUT, True), (PEER, False)])
+def test_a_counter_that_wraps_under_load_is_its_ports(port: Port, of_card: bool) -> None:
+    """At its end it is higher than at its begin."""
+    seen = looks(NEAR)
+    wrapped = [replace(each.load.frames, tx_bytes=each.load.frames.tx_bytes % (1 << 32)) for each in seen]
+    assert wrapped[-1].tx_bytes > wrapped[0].tx_bytes
+    pairs = zip(seen, wrapped, strict=True)
+    found = losses(port, [replace(each, load=replace(each.load, frames=frames)) for each, frames in pairs])
+    assert found and {each.of_card for each in found} == {of_card}
+    assert f"{port.name} (0000:01:00.0) tx_bytes runs backwards, from 3" in found[0].text
 
 
 def test_congestion_is_none() -> None:

@@ -110,6 +110,10 @@ def test_counters_that_run_backwards_are_no_difference() -> None:
     assert replace(COUNTERS, rx_bytes=10).since(COUNTERS) == FrameCounters(0, 8, 0, 0, 0, 0, 0, 0, 0)
     with pytest.raises(ReadError, match="tx_bytes runs backwards, from 7 to 6"):
         replace(COUNTERS, tx_bytes=6).since(COUNTERS)
+    assert replace(COUNTERS, rx_bytes=1, tx_bytes=6).backwards(COUNTERS) == (
+        "rx_bytes runs backwards, from 2 to 1",
+        "tx_bytes runs backwards, from 7 to 6",
+    )
 
 
 CPU_LINES = "".join(line for line in STAT.splitlines(keepends=True) if line.startswith("cpu"))

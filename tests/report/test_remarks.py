@@ -13,7 +13,7 @@ from robot_runs import RobotRun
 
 from niclab.core import exposure, marks, notes
 from niclab.core.exit_status import ExitStatus
-from niclab.core.exposure import Exposure
+from niclab.core.exposure import Exposed, Exposure
 from niclab.core.marks import MarkKind
 from niclab.files.repository import REPOSITORY
 from niclab.report.certificate.certificate import certify, verify
@@ -62,8 +62,10 @@ def test_a_run_without_remarks_shows_its_time_alone(run_dir: Path) -> None:
 
 def test_what_the_run_would_have_missed(run_dir: Path) -> None:
     notes.keep_in(run_dir / "evidence")
-    exposure.note(Exposure.FRAMES, 5000)
-    exposure.note(Exposure.FRAMES, 4070)
+    exposure.note(Exposure.FRAMES, 5000, "dut.p0 sends")
+    exposure.note(Exposure.FRAMES, 2550, "dut.p1 receives")
+    exposure.note(Exposure.FRAMES, 1000, "dut.p1 sends")
+    exposure.note(Exposure.FRAMES, 520, "dut.p1 sends")
     exposure.note(Exposure.LOADED_SECONDS, 120)
     for _ in range(6):
         exposure.note(Exposure.LINK_FAILURES, 1)
@@ -72,6 +74,7 @@ def test_what_the_run_would_have_missed(run_dir: Path) -> None:
     notes.keep_in(None)
     assert remarks_of(run_dir)["Power"][1] == [
         "9,070 frames compared: damage rarer than 1 in 3,023 is seen with less than 95 %",
+        "dut.p1 sends the fewest of them, 1,520: of this part damage rarer than 1 in 506 is seen with less than 95 %",
         "dut booted 2 times: a fault of one boot in ten is missed with 81 %",
         "6 link failures: a fault of one failure in ten is missed with 53 %",
         "120 s under load: what comes less than once in 40 s is seen with less than 95 %",
@@ -79,7 +82,7 @@ def test_what_the_run_would_have_missed(run_dir: Path) -> None:
 
 
 def test_the_fewest_runs_of_a_figure_say_what_was_missed() -> None:
-    assert missed({}, Counter(), (14, 8)) == (
+    assert missed(Exposed(), Counter(), (14, 8)) == (
         "at least 8 traffic runs a figure: a fault of one run in ten is missed with 43 %",
     )
 

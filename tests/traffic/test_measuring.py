@@ -13,7 +13,7 @@ from fake_traffic import LISTENING, carry, iperf3_text
 from niclab.bench.records import Role, TrafficToolName
 from niclab.core import marks
 from niclab.core.marks import MarkKind
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.counts.load_records import FrameCounters
 from niclab.report.own_checks import spoiled_runs
 from niclab.run.run import Run
@@ -145,16 +145,21 @@ def test_a_short_run_is_worthless_whatever_the_tool_thinks(
         measure(taken)
 
 
-def test_counters_that_were_reset_during_the_run_are_a_fault(bench: FakeBench, taken: Run) -> None:
-    bench.nic("peer.p0").frames["tx_bytes"] = 5
+@pytest.mark.parametrize(
+    ("port", "counter", "verdict"), [("peer.p0", "tx_bytes", BenchFault), ("dut.p0", "rx_bytes", CardFailure)]
+)
+def test_a_counter_that_was_reset_during_the_run_is_its_ports(
+    bench: FakeBench, taken: Run, port: str, counter: str, verdict: type[Exception]
+) -> None:
+    bench.nic(port).frames[counter] = 5
 
     def run(command: str) -> str:
         carry(bench, command)
-        bench.nic("peer.p0").frames["tx_bytes"] = 0
+        bench.nic(port).frames[counter] = 0
         return iperf3_text(40)
 
     bench.ssh[Role.DUT].replies["iperf3 --client"] = run
-    with pytest.raises(BenchFault, match=r"^peer: peer\.p0 before and after the run: tx_bytes runs backwards"):
+    with pytest.raises(verdict, match=rf"^{port} .* {counter} runs backwards, from 5 to 0; wanted: 64 bits"):
         measure(taken)
 
 

@@ -51,6 +51,7 @@ from niclab.card.settings_facts import (
     Recommended,
     Ring,
     RingFacts,
+    SelfTestFacts,
 )
 from niclab.card.sheet import Card, unknown_facts
 from niclab.card.software import (
@@ -126,6 +127,7 @@ __all__ = [
     "RefusedWord",
     "Ring",
     "RingFacts",
+    "SelfTestFacts",
     "Sequence",
     "Setting",
     "SettingKind",

@@ -209,3 +209,9 @@ class FilterFacts(Section):
     multicast: Annotated[MulticastFilter, Wanted("exact, hash or none")]
     unicast: Annotated[ExactFilter | Unknown, Wanted(f"exact, or {UNKNOWN}")]
     vlan: Annotated[ExactFilter | Unknown, Wanted(f"exact, or {UNKNOWN}")]
+
+
+class SelfTestFacts(Section):
+    """The card's own test, which the Linux driver offers or not."""
+
+    offered: bool

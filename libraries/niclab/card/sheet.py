@@ -23,6 +23,7 @@ from niclab.card.settings_facts import (
     PauseFacts,
     Recommended,
     RingFacts,
+    SelfTestFacts,
 )
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
@@ -53,6 +54,7 @@ class Card(Sheet):
     channels: ChannelFacts | None = None
     mtu: Mtu | None = None
     filters: FilterFacts | None = None
+    self_test: SelfTestFacts | None = None
     offloads: Offloads | None = None
     limits: Limits
     recommended: Recommended | None = None

@@ -7,6 +7,7 @@ have missed.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -24,20 +25,34 @@ class Exposure(StrEnum):
     LOADED_SECONDS = "seconds under load"
 
 
-def note(kind: Exposure, amount: float) -> None:
+@dataclass(frozen=True)
+class Exposed:
+    """The sums of a run.
+
+    Attributes:
+        sums: Of each kind.
+        at: Of each kind at each place, such as ``dut.p0 sends``.
+    """
+
+    sums: Counter[Exposure] = field(default_factory=Counter)
+    at: Counter[tuple[Exposure, str]] = field(default_factory=Counter)
+
+
+def note(kind: Exposure, amount: float, at: str = "") -> None:
     """Note that a card was exposed to something.
 
     Args:
         kind: To what.
         amount: How much, or how often.
+        at: The part of the card, such as ``dut.p0 sends``; empty where it is the whole.
 
     Raises:
         BenchFault: The file cannot be written.
     """
-    notes.add(FILE, {"kind": kind.value, "amount": amount})
+    notes.add(FILE, {"kind": kind.value, "amount": amount} | ({"at": at} if at else {}))
 
 
-def read(file: Path) -> Counter[Exposure]:
+def read(file: Path) -> Exposed:
     """Read the sums of a run.
 
     Args:
@@ -46,11 +61,13 @@ def read(file: Path) -> Counter[Exposure]:
     Raises:
         BenchFault: The file cannot be read, or a line is no note.
     """
-    sums = Counter[Exposure]()
-    for noted in notes.read(file, _noted, "kind and amount"):
-        sums.update(noted)
-    return sums
+    found = Exposed()
+    for kind, amount, at in notes.read(file, _noted, "kind and amount"):
+        found.sums[kind] += amount
+        if at:
+            found.at[kind, at] += amount
+    return found
 
 
-def _noted(content: Any) -> Counter[Exposure]:
-    return Counter({Exposure(content["kind"]): content["amount"] + 0})
+def _noted(content: Any) -> tuple[Exposure, Any, str]:
+    return Exposure(content["kind"]), content["amount"] + 0, content.get("at", "")

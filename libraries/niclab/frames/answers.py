@@ -32,7 +32,8 @@ class ArrivedFlow(_Line):
     """The arrivals of a flow at a place: an interface, or a program's socket of ``udp`` or ``tcp``.
 
     ``late``: behind a frame of a higher number; ``valid``: the card said that the checksum is right; ``tags``: by VLAN
-    id, empty for none; ``example``: of what is wrong.
+    id, empty for none; ``example``: of what is wrong; ``holes``: the first number of each run of missing ones, and how
+    many, before the last one that came.
     """
 
     place: str
@@ -46,6 +47,7 @@ class ArrivedFlow(_Line):
     valid: Count
     tags: Mapping[str, int]
     example: str
+    holes: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
 
 
 class FlowGap(_Line):
@@ -59,8 +61,9 @@ class FlowGap(_Line):
 class PortLook(_Line):
     """A port: the kernel's counters before and after, and what came there that is of no flow.
 
-    ``strange``: frames of the tool's own kind that cannot be read; ``resets``: segments of TCP that refuse a
-    connection; ``dropped``: frames for which the tool had no room.
+    ``others`` were delivered to the system, ``leaving`` were sent by it: ``bytes`` as the system has them, ``most`` as
+    they may be on the wire, padded. ``strange``: frames of the tool's own kind that cannot be read; ``resets``: TCP
+    segments that refuse a connection; ``dropped``: frames for which the tool had no room.
     """
 
     port: str
@@ -68,6 +71,10 @@ class PortLook(_Line):
     after: Mapping[str, int]
     others: Count
     others_bytes: Count
+    others_most: Count
+    leaving: Count
+    leaving_bytes: Count
+    leaving_most: Count
     strange: Count
     resets: Count
     dropped: Count
@@ -80,6 +87,11 @@ class PortLook(_Line):
             ReadError: A counter runs backwards.
         """
         return FrameCounters(**self.after).since(FrameCounters(**self.before))
+
+    @property
+    def backwards(self) -> tuple[str, ...]:
+        """The counters that run backwards, in words."""
+        return FrameCounters(**self.after).backwards(FrameCounters(**self.before))
 
 
 class WrongSums(_Line):

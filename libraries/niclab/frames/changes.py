@@ -18,6 +18,8 @@ from niclab.frames import draw
 from niclab.frames.draw import Draw
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.frame_agents import FrameAgents
+from niclab.frames.ledger import Ledger
+from niclab.frames.load.lost_frames import MOST_LOST, lost_frames
 from niclab.frames.spec import Arrives
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -25,6 +27,8 @@ from niclab.run.watching.standstill import Stood
 from niclab.traffic.effects.variants import Way, applied
 
 FRAMES, SIZES, PER_S = 199, (60, 1514, 333), 100.0
+OUTAGES = 3
+"""House rule: so often may frames stay away after a change: a port restarts, and negotiates with its partner."""
 
 
 def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None) -> None:
@@ -39,10 +43,10 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
         seed: Choice and order of the changes follow from it; None: others each time.
 
     Raises:
-        CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, or are
-            lost or damaged afterwards.
+        CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, are
+            lost otherwise meanwhile, or are lost or damaged afterwards.
         BenchFault: A setting could not be put back.
-        Undecided: A server stood still while frames stayed away.
+        Undecided: A server stood still while frames stayed away or were lost, or the tool lost them.
         NotApplicable: The port has no setting that can be changed, or a server cannot send frames of its own.
     """
     chosen = random.randrange(1 << 32) if seed is None else seed
@@ -53,15 +57,17 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
         raise NotApplicable("\n".join([named, *found.left_out]))
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     bench = FrameBench(run)
-    changes = _Changes(run, path, limit_ms, chosen, say)
+    changes, both = _Changes(run, path, limit_ms, chosen, say), standstill.watch(run)
+    before = both.told()
     order = changes.drawn(found, profile)
 
     name = f"frames while settings change, seed {chosen}"
     flowing = [replace(bench.frames(name, port, 0, SIZES), per_s=PER_S, at_port=Arrives.SOME) for port in changes.ports]
     try:
-        exchange(run, flowing, say, meanwhile=lambda: changes.make(order))
+        ledger, _ = exchange(run, flowing, say, meanwhile=lambda: changes.make(order))
     finally:
         changes.note()
+    changes.require_frames(ledger, 2 * len(order), lambda: both.between(before, both.told()))
     exchange(run, [bench.frames(f"frames after seed {chosen}", port, FRAMES, SIZES) for port in changes.ports], say)
 
 
@@ -135,6 +141,22 @@ class _Changes:
                 at_most=float(self.limit_ms),
             )
         )
+
+    def require_frames(self, ledger: Ledger, steps: int, stood: Callable[[], Sequence[Stood]]) -> None:
+        """Require that frames were lost in outages after the changes, and hardly any otherwise."""
+        lost, outages = lost_frames(ledger), OUTAGES * steps
+        for each in lost:
+            self.say(f"{each}, {each.outside_of(outages)} outside of the {outages} longest")
+        much = [each for each in lost if each.outside_of(outages) > MOST_LOST * each.sent]
+        if not much:
+            return
+        wanted = f"wanted: at most {100 * MOST_LOST:g} % outside of {OUTAGES} outages after each of {steps} changes"
+        found = [f"{each}, {each.outside_of(outages)} outside of outages (seed {self.seed}); {wanted}" for each in much]
+        reasons = [f"meanwhile {each}; expected: both keep running" for each in stood()]
+        reasons += [f"the tool of {e.leg.receiver.role.value} lost frames" for e in much if e.leg.looks[1].dropped]
+        if reasons:
+            raise Undecided("\n".join([*found, *reasons]))
+        raise CardFailure("\n".join(found))
 
     @property
     def _agents(self) -> FrameAgents:

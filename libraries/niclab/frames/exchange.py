@@ -119,18 +119,21 @@ def exchange(
         say(f"again, as {', '.join(map(str, stood))}")
     for line in ledger.lines():
         say(line)
-    exposure.note(Exposure.FRAMES, _compared(answers))
+    for at, frames in _compared(plan, answers).items():
+        exposure.note(Exposure.FRAMES, frames, at)
     judge(findings, stood)
     return ledger, answers
 
 
-def _compared(answers: Mapping[Role, ServerAnswer]) -> int:
-    """Frames that came; one that an interface and a program got is one."""
-    frames = Counter[tuple[Role, int]]()
-    for role, answer in answers.items():
-        for (_, flow), arrived in answer.arrived.items():
-            frames[role, flow] = max(frames[role, flow], arrived.frames)
-    return frames.total()
+def _compared(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Counter[str]:
+    """Frames that came over each port of the dut, each way; one that an interface and a program got is one."""
+    compared = Counter[str]()
+    for flow, stream in enumerate(plan.streams):
+        arrived = answers[stream.receiver.role].arrived.items()
+        came = max((found.frames for (_, number), found in arrived if number == flow), default=0)
+        sends = stream.sender.role is Role.DUT
+        compared[f"{stream.sender.name} sends" if sends else f"{stream.receiver.name} receives"] += came
+    return compared
 
 
 def strange_addresses(count: int, seed: int, multicast: bool = False) -> list[str]:

@@ -12,8 +12,17 @@ from dataclasses import replace
 from functools import partial
 
 from niclab.bench.records import Port, Role, SiliconFact
-from niclab.card import ExactFilter, FilterFacts, MulticastFilter, OffloadName
-from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.card import (
+    At,
+    Changeable,
+    ExactFilter,
+    FilterFacts,
+    MulticastFilter,
+    OffloadName,
+    Setting,
+    SettingKind,
+)
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
 from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives, FrameStream, PortModes
@@ -23,6 +32,7 @@ from niclab.run.run import Run
 from niclab.run.temporary import put_back
 from niclab.settings.dut_ports import DutPort
 from niclab.settings.offloads.offload_table import rows
+from niclab.traffic.effects.variants import Way, applied
 
 COUNT, SIZES = 97, (60, 1514, 301, 64)
 BITS = (0, 7, 8, 21, 31, 39)
@@ -320,20 +330,47 @@ def vlans(run: Run, say: Say) -> None:
         say: Takes what became of the frames.
 
     Raises:
-        CardFailure: One of its own VLANs is lost, loses its tag, or another one gets through the filter.
+        CardFailure: One of its own VLANs is lost, loses its tag, or another one gets through the filter; the filter is
+            off and cannot be switched on, while the sheet says that it is on as delivered.
         BenchFault: The tool failed, or a VLAN cannot be made or removed.
         Undecided: The exchange proves nothing.
         SheetUnknown: Nobody knows whether the filter is exact.
         Deviation: The bench declares that its emulated card deviates here.
-        NotApplicable: The dut does not filter VLANs, or a server cannot send frames of its own.
+        NotApplicable: The sheet does not say that the driver filters VLANs, or a server cannot send frames of its own.
     """
     _require_exact(run, SiliconFact.VLAN_FILTER)
-    row = rows(run).get(OffloadName.VLAN_FILTER)
     bench = FrameBench(run)
     sender = bench.of(Role.PEER)[0]
     dut = DutPort(run, run.bench.partner(sender))
-    if row is None or not row.feature(dut, dut.host.settings.features(dut.iface)).on:
-        raise NotApplicable(f"{dut.place} does not filter VLANs")
+    with applied(run, Way(run.bench.paths[0], Role.DUT), _filter_on(dut)):
+        _filtered(run, bench, sender, dut, say)
+
+
+def _filter_on(dut: DutPort) -> tuple[Setting, ...]:
+    """What must be set so that a port filters VLANs.
+
+    Raises:
+        CardFailure: Its filter is off and fixed, while the sheet says that it is on as delivered.
+        NotApplicable: The sheet does not say that it is on, or can be switched on.
+    """
+    run = dut.run
+    row = rows(run).get(OffloadName.VLAN_FILTER)
+    if row is None:
+        system = run.server(Role.DUT).description.os.value
+        raise NotApplicable(f"sheet {run.card.name} names no offload {OffloadName.VLAN_FILTER.value} for {system}")
+    feature = row.feature(dut, dut.host.settings.features(dut.iface))
+    if feature.on:
+        return ()
+    if row.change is Changeable.BOTH:
+        return (Setting(kind=SettingKind.OFFLOAD, name=row.name.value, to=True, at=At.SENDER),)
+    if row.default is not True:
+        raise NotApplicable(
+            f"{dut.place} does not filter VLANs, nor does sheet {run.card.name} say that its driver does"
+        )
+    raise CardFailure(row.expected(dut, "is off and cannot be switched", "it on, and filters.vlan: exact"))
+
+
+def _filtered(run: Run, bench: FrameBench, sender: Port, dut: DutPort, say: Say) -> None:
     others = sorted({vid + step for vid in VLANS for step in (1, 16)} - set(VLANS))
     with ExitStack() as undoing:
         made_for = upper_devices.vlans_without_addresses(run, dut.port, VLANS)

@@ -39,7 +39,16 @@ class Flow:
 
     def said(self) -> dict[str, Any]:
         names = ("frames", "bytes", "twice", "late", "damaged", "valid", "tags", "example")
-        return dict({name: getattr(self, name) for name in names}, distinct=len(self.seen))
+        return dict({name: getattr(self, name) for name in names}, distinct=len(self.seen), holes=self.holes())
+
+    def holes(self) -> list[tuple[int, int]]:
+        """The numbers that are missing before the last one: the first of each run of them, and how many."""
+        found, expected = [], 0
+        for number in sorted(self.seen):
+            if number > expected:
+                found.append((expected, number - expected))
+            expected = number + 1
+        return found
 
 
 class Arrivals:

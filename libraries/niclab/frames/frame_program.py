@@ -9,7 +9,7 @@ until the exchange is stopped, and writes ``FOLDER/gaps``: the longest gap of ea
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import errno
 import json
 import os
@@ -27,12 +27,25 @@ from niclab.frames.frame_arrivals import Arrivals
 from niclab.frames.frame_content import ETHERTYPE, HEAD, IPV4, LEAST, MAGIC, TCP, UDP, VLAN, FrameContent, crafted
 
 SHORTEST_FRAME = 60
+PADDED = SHORTEST_FRAME + 4
+"""The most that a short frame is padded to; some pad before the tag."""
 BURST, DRAIN = 16, 256
 LINGER_S, SETTLE_S = 0.3, 3.0
 # linux/if_packet.h, asm-generic/socket.h
-SOL_PACKET, ADD_MEMBERSHIP, STATISTICS, AUXDATA, IGNORE_OUTGOING = 263, 1, 6, 8, 23
+SOL_PACKET, ADD_MEMBERSHIP, STATISTICS, AUXDATA = 263, 1, 6, 8
 MULTICAST, PROMISCUOUS, ALL_MULTICAST, UNICAST = 0, 1, 2, 3
-RCVBUFFORCE, NOFCS = 33, 43
+ATTACH_FILTER, RCVBUFFORCE, MARK, NOFCS = 26, 33, 36, 43
+OURS = 0x4E4C
+"""Mark of the frames that this program sends, by which it knows those that the system sends by itself."""
+NOT_OURS = (
+    (0x20, 0, 0, 0xFFFFF004),  # linux/filter.h: load the type of the packet
+    (0x15, 0, 2, socket.PACKET_OUTGOING),
+    (0x20, 0, 0, 0xFFFFF014),  # load its mark
+    (0x15, 1, 0, OURS),
+    (0x06, 0, 0, 0xFFFFFFFF),  # take it
+    (0x06, 0, 0, 0),
+)
+"""A filter of a socket: everything but what this program sends."""
 BUFFER_BYTES = 256 << 20
 SUM_VALID, TAG_VALID = 1 << 7, 1 << 4
 STATISTICS_OF_PORT = (
@@ -56,16 +69,19 @@ class PacketPort(Place):
 
     def __init__(self, plan: dict[str, Any], arrivals: Arrivals) -> None:
         self.name, self.arrivals = plan["iface"], arrivals
-        self.others = self.others_bytes = self.strange = self.resets = 0
+        self.others = self.others_bytes = self.others_most = self.strange = self.resets = 0
+        self.leaving = self.leaving_bytes = self.leaving_most = 0
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, BUFFER_BYTES)
         self.socket.setsockopt(SOL_PACKET, AUXDATA, 1)
-        with contextlib.suppress(OSError):  # a kernel before 4.20: read() leaves them out
-            self.socket.setsockopt(SOL_PACKET, IGNORE_OUTGOING, 1)
+        program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in NOT_OURS))
+        self.socket.setsockopt(
+            socket.SOL_SOCKET, ATTACH_FILTER, struct.pack("HP", len(NOT_OURS), ctypes.addressof(program))
+        )
         self.join(plan)
+        self.before = self.after = statistics(self.name)  # first: what is seen is counted
         self.socket.bind((self.name, plan["protocol"]))
-        self.before = self.after = statistics(self.name)
 
     def join(self, plan: dict[str, Any]) -> None:
         """Make the interface receive what is planned, as long as the socket is open."""
@@ -87,14 +103,17 @@ class PacketPort(Place):
                 if error.errno != errno.ENETDOWN:
                     raise
                 return  # the kernel says it once; frames come again when the interface is up
-            if address[2] == socket.PACKET_OUTGOING:
-                continue
             tag, valid = "", False
             for _, kind, value in extra:
                 if kind == AUXDATA:
                     status, _, _, _, _, tci, _ = struct.unpack_from("=IIIHHHH", value)
                     tag, valid = str(tci & 0xFFF) if status & TAG_VALID else "", bool(status & SUM_VALID)
-            self.take(data, tag, valid)
+            if address[2] == socket.PACKET_OUTGOING:
+                size = len(data) + 4 * bool(tag)
+                self.leaving, self.leaving_bytes = self.leaving + 1, self.leaving_bytes + size
+                self.leaving_most += max(size, PADDED)
+            else:
+                self.take(data, tag, valid)
 
     def take(self, data: bytes, tag: str, valid: bool) -> None:
         at, kind, size = 14, number_at(data, 12), len(data) + 4 * bool(tag)
@@ -113,22 +132,32 @@ class PacketPort(Place):
             inside, padded_to = data[start:end], 0
         if not self.arrivals.take(self.name, inside, size, padded_to, tag, valid):
             self.strange += kind == ETHERTYPE
-            self.others += 1
-            self.others_bytes += size
+            self.others, self.others_bytes = self.others + 1, self.others_bytes + size
+            self.others_most += max(size, PADDED)
 
     def said(self) -> dict[str, Any]:
         _, dropped = struct.unpack("II", self.socket.getsockopt(SOL_PACKET, STATISTICS, 8))
-        names = ("others", "others_bytes", "strange", "resets", "before", "after")
+        names = (
+            *("others", "others_bytes", "others_most", "leaving", "leaving_bytes", "leaving_most"),
+            *("strange", "resets", "before", "after"),
+        )
         return dict({name: getattr(self, name) for name in names}, kind="port", port=self.name, dropped=dropped)
 
-    def settle(self, frames_in: int, frames_out: int, deadline: float) -> None:
-        """Some drivers bring their counters up to date only every second or two."""
+    def settle(self, frames_out: int, deadline: float) -> None:
+        """Wait for the counters: some drivers bring them up to date only every second or two.
+
+        One is read after the other: only two looks that agree are of one moment.
+        """
         while True:
-            self.after = statistics(self.name)
+            self.read()
+            self.after, earlier = statistics(self.name), self.after
             came, left = (self.after[name] - self.before[name] for name in ("rx_packets", "tx_packets"))
-            if (came >= frames_in and left >= frames_out) or time.monotonic() > deadline:
+            own = sum(flow.frames for (place, _), flow in self.arrivals.flows.items() if place == self.name)
+            is_whole = came >= own + self.others and left >= frames_out + self.leaving
+            if (is_whole and self.after == earlier) or time.monotonic() > deadline:
                 return
-            time.sleep(0.1)  # noqa: TID251 - on the server there is no niclab.core.wait
+            if not is_whole:
+                time.sleep(0.1)  # noqa: TID251 - on the server there is no niclab.core.wait
 
 
 class UdpPort(Place):
@@ -208,6 +237,7 @@ class OutgoingStream:
         plan = self.plan
         if plan["frame"] is not None:
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self.socket.setsockopt(socket.SOL_SOCKET, MARK, OURS)
             if plan["frame"]["wrong"] == "fcs":
                 self.socket.setsockopt(socket.SOL_SOCKET, NOFCS, 1)
             self.socket.bind((plan["iface"], 0))
@@ -294,7 +324,9 @@ class Exchange:
 
     @property
     def complete(self) -> bool:
-        """Has everything come, the answers to what this server has sent included?"""
+        """Has everything come, the answers to what this server has sent included? Of what is stopped nobody knows."""
+        if self.plan["until_stopped"]:
+            return False
         refusals = {port.name: port.resets for port in self.ports}
         return self.arrivals.complete and all(refusals[name] >= count for name, count in self.plan["refusals"])
 
@@ -317,9 +349,7 @@ class Exchange:
     def said(self) -> Iterator[dict[str, Any]]:
         deadline = time.monotonic() + SETTLE_S
         for port in self.ports:
-            coming = sum(flow.frames for (place, _), flow in self.arrivals.flows.items() if place == port.name)
-            leaving = sum(each.number for each in self.streams if each.plan["iface"] == port.name)
-            port.settle(coming, leaving, deadline)
+            port.settle(sum(each.number for each in self.streams if each.plan["iface"] == port.name), deadline)
             yield port.said()
         for stream in self.streams:
             yield stream.said()

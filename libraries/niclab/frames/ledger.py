@@ -16,8 +16,11 @@ from niclab.frames.answers import ArrivedFlow, PortLook, SentFlow, ServerAnswer
 from niclab.frames.spec import Arrives, FramePlan, FrameStream, MadeBy
 from niclab.hosts.counts.load_records import FrameCounters
 
-STRAYS = 5
-"""House rule: so many frames of the system itself (ARP, neighbours) may be counted during an exchange."""
+UNSEEN = 5
+"""So many frames may pass a port that its system neither sends nor gets: firmware that speaks LLDP by itself sends so
+many in a row (IEEE 802.1AB-2016, txCreditMax), and a filter refuses them behind the counter."""
+UNSEEN_LEAST, UNSEEN_MOST = 14, 1522
+"""Bytes of such a frame: a header at least; IEEE 802.3-2018, 3.2.7: the longest frame with a tag."""
 FCS_BYTES = 4
 """Some drivers count the FCS of each frame, others do not; each of them always the same."""
 
@@ -32,6 +35,7 @@ class FrameDifference(Enum):
     LEAKED = "leaked"
     MISDELIVERED = "delivered to another port"
     MISCOUNTED = "counted wrong"
+    BACKWARDS = "counter runs backwards"
 
 
 class Culprit(Enum):
@@ -72,6 +76,12 @@ class Leg:
     def counted(self) -> tuple[FrameCounters, FrameCounters]:
         """The counts of sender and receiver."""
         return self.looks[0].counted, self.looks[1].counted
+
+    @property
+    def backwards(self) -> list[tuple[Port, str]]:
+        """Counters that run backwards, in words, each with its port."""
+        both = zip((self.sender, self.receiver), self.looks, strict=True)
+        return [(port, said) for port, look in both for said in look.backwards]
 
 
 class Ledger:
@@ -122,7 +132,15 @@ class Ledger:
     def findings(self) -> list[FrameFinding]:
         """Every difference."""
         found = [finding for leg in self.legs for finding in self._of_leg(leg)]
-        return found + list(self._misdelivered())
+        return found + list(self._misdelivered()) + list(self._backwards())
+
+    def _backwards(self) -> Iterator[FrameFinding]:
+        """Counters may begin again when a port restarts, which one does only in a plan that lasts until stopped."""
+        if self._plan.until_stopped:
+            return
+        for port, said in dict.fromkeys(pair for leg in self.legs for pair in leg.backwards):
+            text = port.trouble(f"{said}; wanted: 64 bits that only grow").text
+            yield FrameFinding(FrameDifference.BACKWARDS, _culprit(port), text)
 
     def _of_leg(self, leg: Leg) -> Iterator[FrameFinding]:
         for flow, stream in leg.streams.items():
@@ -224,16 +242,19 @@ def _of_flow(
 
 def _lost_where(leg: Leg) -> tuple[str, Culprit]:
     """Return where frames were lost, by the first counter that says so; between the ports the card is on trial."""
-    sending, receiving = leg.counted
     if leg.looks[1].dropped:
         return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
+    if leg.backwards:
+        port, said = leg.backwards[0]
+        return f"nobody knows where, as {said} at {port.name}", Culprit.TOOL
+    sending, receiving = leg.counted
     refused = sending.tx_dropped + sending.tx_errors
     if refused:
         return f"{refused} counted as dropped by {leg.sender.name}", _culprit(leg.sender)
     if receiving.rx_missed_errors or receiving.rx_errors or receiving.rx_dropped:
         names = ("rx_missed_errors", "rx_errors", "rx_dropped")
-        said = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
-        return f"counted by {leg.receiver.name} as {', '.join(said)}", _culprit(leg.receiver)
+        counts = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
+        return f"counted by {leg.receiver.name} as {', '.join(counts)}", _culprit(leg.receiver)
     sent = sum(each.frames for each in leg.sent.values())
     if any(each.made_by is not MadeBy.RAW for each in leg.streams.values()):
         return "counted by nobody as lost", Culprit.CARD
@@ -249,27 +270,58 @@ def _lost_where(leg: Leg) -> tuple[str, Culprit]:
 
 def _doubler(leg: Leg) -> Culprit:
     """Return who sent or delivered a frame twice: the sender, when it counted more frames than it was given."""
-    sent = sum(each.frames for each in leg.sent.values())
-    if leg.sender.role is Role.PEER and leg.counted[0].tx_packets > sent + STRAYS:
+    given = sum(each.frames for each in leg.sent.values()) + leg.looks[0].leaving + UNSEEN
+    if leg.sender.role is Role.PEER and not leg.backwards and leg.counted[0].tx_packets > given:
         return Culprit.PEER
     return Culprit.CARD
 
 
+@dataclass(frozen=True)
+class _Passed:
+    """Frames that passed a port, and the bytes they have at least and at most."""
+
+    frames: int
+    least: int
+    most: int
+
+    def __add__(self, more: _Passed) -> _Passed:
+        return _Passed(self.frames + more.frames, self.least + more.least, self.most + more.most)
+
+
 def _counts(leg: Leg) -> Iterator[FrameFinding]:
     """Do the counters of both ports agree with what passed them?"""
-    sending, receiving = leg.counted
-    sent, sent_bytes = (sum(getattr(each, name) for each in leg.sent.values()) for name in ("frames", "bytes"))
-    look = leg.looks[1]
-    came, came_bytes = (sum(getattr(f, name) for f in leg.arrived.values()) for name in ("frames", "bytes"))
-    came, came_bytes = came + look.others, came_bytes + look.others_bytes
-    for port, way, counted, counted_bytes, passed, passed_bytes in (
-        (leg.sender, "sent", sending.tx_packets, sending.tx_bytes, sent, sent_bytes),
-        (leg.receiver, "received", receiving.rx_packets, receiving.rx_bytes, came, came_bytes),
-    ):
-        slack = min(look.others, STRAYS) if way == "received" else 0
-        if not passed - slack <= counted <= passed + STRAYS:
-            text = f"{port.place} counted {counted} frames {way}; wanted: {passed}, as the tool did"
-            yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), text)
-        elif counted == passed and counted_bytes not in (passed_bytes, passed_bytes + FCS_BYTES * passed):
-            text = f"{port.place} counted {counted_bytes} bytes {way} in {counted} frames; wanted: {passed_bytes}"
-            yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), f"{text}, or {FCS_BYTES} more for each FCS")
+    if leg.backwards:
+        return
+    (sending, receiving), (there, here) = leg.counted, leg.looks
+    # a frame that a full ring refuses leaves the system once more: it is not sure of each that its port counted it
+    leaving = _Passed(there.leaving, there.leaving_bytes, there.leaving_most)
+    yield from _miscounted(leg.sender, "sent", sending.tx_packets, sending.tx_bytes, _own(leg.sent), leaving)
+    if here.dropped:
+        return
+    came = _own(leg.arrived) + _Passed(here.others, here.others_bytes, here.others_most)
+    refused = _Passed(max(0, there.leaving - here.others), 0, there.leaving_most)
+    yield from _miscounted(leg.receiver, "received", receiving.rx_packets, receiving.rx_bytes, came, refused)
+
+
+def _own(flows: Mapping[int, SentFlow] | Mapping[int, ArrivedFlow]) -> _Passed:
+    frames, size = (sum(getattr(each, name) for each in flows.values()) for name in ("frames", "bytes"))
+    return _Passed(frames, size, size)
+
+
+def _miscounted(
+    port: Port, way: str, counted: int, counted_bytes: int, sure: _Passed, possible: _Passed
+) -> Iterator[FrameFinding]:
+    """Find a wrong count: ``possible`` frames may have passed in addition to those that are ``sure``."""
+    more = counted - sure.frames
+    if not 0 <= more <= possible.frames + UNSEEN:
+        text = f"{port.place} counted {counted} frames {way}; wanted: {sure.frames}, as the tool did"
+        also = f", and at most {possible.frames} of its system" if possible.frames else ""
+        yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), text + also)
+        return
+    unseen = max(0, more - possible.frames)
+    least = sure.least + (possible.least if more >= possible.frames else 0) + UNSEEN_LEAST * unseen
+    most = sure.most + (possible.most if more else 0) + UNSEEN_MOST * unseen
+    if not any(least <= counted_bytes - fcs <= most for fcs in (0, FCS_BYTES * counted)):
+        wanted = str(least) if least == most else f"{least} to {most}"
+        text = f"{port.place} counted {counted_bytes} bytes {way} in {counted} frames; wanted: {wanted}"
+        yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), f"{text}, or {FCS_BYTES} more for each FCS")

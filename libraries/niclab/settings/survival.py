@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
+from niclab.bench.records import OperatingSystem, Role
 from niclab.card import CoalescingFacts, RingFacts
 from niclab.core.verdict import NotApplicable, SheetSilent, fail_with
 from niclab.hosts.settings.settings_records import Attempt
@@ -85,14 +86,23 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
         show: Takes the result of each test.
 
     Raises:
-        CardFailure: A test fails, or the link does not return in time.
+        CardFailure: A test fails, the link does not return in time, or the driver has no self test and the sheet says
+            that it has.
         BenchFault: The result cannot be read.
         NotApplicable: The driver has no self test.
     """
+    facts = run.card.self_test
+    is_declared = facts is not None and facts.offered and run.server(Role.DUT).description.os is OperatingSystem.LINUX
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     problems = []
     for dut in dut_ports(run):
-        found = dut.host.drivers.self_test(dut.iface, offline)
+        try:
+            found = dut.host.drivers.self_test(dut.iface, offline)
+        except NotApplicable as error:
+            if not is_declared:
+                raise
+            problems.append(f"{dut.place}: {error}; sheet {run.card.name} says self_test.offered: true")
+            continue
         show(f"{dut.place}: {'passed' if found.passed else 'failed'}: {dict(found.results)}")
         failed = [f"{name} {result}" for name, result in found.results if result]
         if failed or not found.passed:

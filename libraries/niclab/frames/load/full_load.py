@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
@@ -11,12 +11,14 @@ from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
-from niclab.core.verdict import Undecided, blame
+from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.frames.exchange import FrameBench, Say, exchange
+from niclab.frames.ledger import Culprit
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook, WantedLoad
 from niclab.frames.load.load_sampler import ONE_LASTS_S, sampled
-from niclab.frames.spec import Arrives
+from niclab.frames.load.lost_frames import LostFrames, lost_frames, too_many_under_load
+from niclab.frames.spec import Arrives, FrameStream
 from niclab.links import link_checks
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -52,7 +54,8 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         CardFailure: A port of the dut carries less than the sheet wants, stalls, loses frames, or counts errors or
             changes of carrier; frames are damaged, doubled or reordered.
         BenchFault: Only ports of the peer do, the bench cannot carry as much, or traffic does not flow.
-        Undecided: A server stood still, or had no CPU left, while a port stalled, or a rate is too near its limit.
+        Undecided: A server stood still, or had no CPU left, while a port stalled or lost frames, nobody knows where
+            frames were lost, or a rate is too near its limit.
         NotApplicable: A server cannot send frames of its own. The sheet does not know the rate: said when all else was
             found good.
     """
@@ -60,11 +63,6 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     befores, wanted = _room(run, fraction, SECONDS[profile]) if isinstance(fraction, float) else ((), None)
     both, changes = standstill.watch(run), link_checks.carrier_changes(run)
     bench, before, looks = FrameBench(run), both.told(), dict[Port, Sequence[LoadLook]]()
-    frames = [
-        replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.SOME)
-        for port in bench.ports
-    ]
-
     at_most_s = int(SECONDS[profile].most * ONE_LASTS_S)
 
     # the frame programs give their account when the load is over: under it, that takes them half a minute
@@ -72,22 +70,42 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         with together([tcp.steady(run, path, role, at_most_s + AROUND_S) for path in run.bench.paths for role in Role]):
             looks.update(_watched(run, bench.ports, SECONDS[profile], wanted, at_most_s))
 
-    undecided: Undecided | None = None
+    undecided, lost = list[str](), list[LostFrames]()
     try:
-        exchange(run, frames, say, alone=False, meanwhile=load)
+        lost = lost_frames(exchange(run, _frames(bench), say, alone=False, meanwhile=load)[0])
     except Undecided as error:  # what the ports themselves have counted is sure all the same
-        undecided = error
+        undecided.append(str(error))
     exposure.note(Exposure.LOADED_SECONDS, looks[bench.ports[0]][-1].at_s - looks[bench.ports[0]][0].at_s)
-    for line in load_rates.lines(looks):
+    for line in (*load_rates.lines(looks), *map(str, lost)):
         say(line)
-    lost = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
-    blame([*lost, *link_checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
-    load_rates.require_no_stall(looks, wanted, lambda: map(str, both.between(before, both.told())))
+    troubles = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
+    troubles += link_checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")
+
+    def stood() -> list[str]:
+        return [str(each) for each in both.between(before, both.told())]
+
+    numbered, unknown = _numbered(lost, lambda: [*stood(), *load_rates.without_free_cpu(looks)])
+    blame([*troubles, *numbered])
+    load_rates.require_no_stall(looks, wanted, stood)
     if wanted is not None:
         judge_questions(load_rates.questions(looks, wanted, befores))
-    if undecided is not None:
-        raise undecided
+    if undecided or unknown:
+        raise Undecided("\n".join([*undecided, *unknown]))
     run.card.known(run.card.section(fraction, FRACTION), FRACTION)
+
+
+def _frames(bench: FrameBench) -> list[FrameStream]:
+    made = (bench.frames("frames under load", port, 0, SIZES) for port in bench.ports)
+    return [replace(each, per_s=FRAMES_PER_S, at_port=Arrives.SOME) for each in made]
+
+
+def _numbered(lost: Sequence[LostFrames], may_be_why: Callable[[], list[str]]) -> tuple[list[Trouble], list[str]]:
+    """Return whom to blame for frames that were lost among the load, and what nobody is to blame for, in words."""
+    found = too_many_under_load(lost, FRAMES_PER_S)
+    reasons = may_be_why() if found else []
+    unknown = [each.text for each in found if reasons or each.culprit is Culprit.TOOL]
+    sure = [Trouble(each.text, each.culprit is Culprit.CARD) for each in found if each.text not in unknown]
+    return sure, [*unknown, *reasons]
 
 
 def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:

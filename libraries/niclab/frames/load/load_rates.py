@@ -9,7 +9,7 @@ from itertools import pairwise
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
 from niclab.core.verdict import Trouble, Undecided, blame
-from niclab.hosts.counts.load_records import Load, load_between
+from niclab.hosts.counts.load_records import Load, backwards_at, load_between
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import Outcome, at_least
 from niclab.stats.run_plan import SamplingPlan
@@ -126,12 +126,19 @@ def require_no_stall(looks: Looks, wanted: WantedLoad | None, stood: Callable[[]
 
 
 def losses(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
-    """Find counters of damaged frames that grew, and more lost frames than congestion explains.
+    """Find counters of damaged frames that grew or run backwards, and more lost frames than congestion explains.
 
     Args:
         port: The port.
         looks: At it.
     """
+    backwards = [
+        trouble
+        for early, late in pairwise(each.load.frames for each in looks)
+        for trouble in backwards_at(port, early, late)
+    ]
+    if backwards:
+        return backwards
     gained = looks[-1].load.frames.since(looks[0].load.frames)
     found = [f"counted {getattr(gained, name)} {name} under full load; wanted: none" for name in NEVER]
     troubles = [port.trouble(text) for name, text in zip(NEVER, found, strict=True) if getattr(gained, name)]

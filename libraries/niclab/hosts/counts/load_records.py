@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from niclab.bench.records import Port
+from niclab.core.verdict import Trouble, blame
 from niclab.hosts.errors import ReadError
 
 
@@ -110,16 +112,50 @@ class FrameCounters:
         Raises:
             ReadError: When a counter runs backwards: it was reset or has wrapped.
         """
-        gained = {each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
-        for name, value in gained.items():
-            if value < 0:
-                raise ReadError(f"{name} runs backwards, from {getattr(before, name)} to {getattr(self, name)}")
-        return FrameCounters(**gained)
+        if backwards := self.backwards(before):
+            raise ReadError(backwards[0])
+        return FrameCounters(
+            **{each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
+        )
+
+    def backwards(self, before: FrameCounters) -> tuple[str, ...]:
+        """Name the counters that are less than ``before``, with both values."""
+        pairs = {each.name: (getattr(before, each.name), getattr(self, each.name)) for each in fields(self)}
+        return tuple(
+            f"{name} runs backwards, from {then} to {now}" for name, (then, now) in pairs.items() if now < then
+        )
 
     @property
     def rx_lost(self) -> int:
         """Frames that arrived and were counted as lost. A driver may count one in two places."""
         return self.rx_dropped + self.rx_missed_errors + self.rx_errors
+
+
+def backwards_at(port: Port, before: FrameCounters, after: FrameCounters) -> list[Trouble]:
+    """Find counters of a port that run backwards between two looks, between which nobody has restarted it.
+
+    Args:
+        port: The port.
+        before: Its counters at the first look.
+        after: Its counters at the second one.
+    """
+    return [port.trouble(f"{said}; wanted: 64 bits that only grow") for said in after.backwards(before)]
+
+
+def counted_at(port: Port, before: FrameCounters, after: FrameCounters) -> FrameCounters:
+    """Return the counts of a port between two looks, between which nobody has restarted it.
+
+    Args:
+        port: The port.
+        before: Its counters at the first look.
+        after: Its counters at the second one.
+
+    Raises:
+        CardFailure: A counter of a port of the dut was reset, or has wrapped before it had 64 bits.
+        BenchFault: One of a port of the peer.
+    """
+    blame(backwards_at(port, before, after))
+    return after.since(before)
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from niclab.core.exposure import Exposure
+from niclab.core.exposure import Exposed, Exposure
 
 _SEEN = "95 %"
 _OF_THREE = 3
@@ -13,7 +13,7 @@ _OF_THREE = 3
 _RARE = 0.1
 
 
-def missed(exposed: Mapping[Exposure, float], boots: Counter[str], runs: Collection[int]) -> tuple[str, ...]:
+def missed(exposed: Exposed, boots: Counter[str], runs: Collection[int]) -> tuple[str, ...]:
     """Say what a run would have missed, one line for each kind of trial that it made.
 
     Args:
@@ -25,22 +25,28 @@ def missed(exposed: Mapping[Exposure, float], boots: Counter[str], runs: Collect
         The lines; none for a run that tried nothing.
     """
     lines = list[str]()
-    frames = int(exposed.get(Exposure.FRAMES, 0))
-    if frames:
-        rarest = max(1, frames // _OF_THREE)
-        lines.append(f"{frames:,} frames compared: damage rarer than 1 in {rarest:,} is seen with less than {_SEEN}")
+    if frames := int(exposed.sums[Exposure.FRAMES]):
+        lines.append(f"{frames:,} frames compared: {_damage(frames)}")
+    places = {at: int(amount) for (kind, at), amount in exposed.at.items() if kind is Exposure.FRAMES}
+    if places:
+        fewest = min(places, key=lambda at: (places[at], at))
+        lines.append(f"{fewest} the fewest of them, {places[fewest]:,}: of this part {_damage(places[fewest])}")
     if runs:
         lines.append(f"at least {min(runs)} traffic runs a figure: {_of_ten('run', min(runs))}")
     lines += [f"{server} booted {count} times: {_of_ten('boot', count)}" for server, count in sorted(boots.items())]
-    failures = int(exposed.get(Exposure.LINK_FAILURES, 0))
+    failures = int(exposed.sums[Exposure.LINK_FAILURES])
     if failures:
         lines.append(f"{failures} link failures: {_of_ten('failure', failures)}")
-    seconds = int(exposed.get(Exposure.LOADED_SECONDS, 0))
+    seconds = int(exposed.sums[Exposure.LOADED_SECONDS])
     if seconds:
         rarest = max(1, seconds // _OF_THREE)
         said = f"what comes less than once in {rarest:,} s is seen with less than {_SEEN}"
         lines.append(f"{seconds:,} s under load: {said}")
     return tuple(lines)
+
+
+def _damage(frames: int) -> str:
+    return f"damage rarer than 1 in {max(1, frames // _OF_THREE):,} is seen with less than {_SEEN}"
 
 
 def _of_ten(trial: str, count: int) -> str:

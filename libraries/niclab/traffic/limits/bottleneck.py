@@ -16,7 +16,7 @@ from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause
-from niclab.hosts.counts.load_records import load_between
+from niclab.hosts.counts.load_records import counted_at, load_between
 from niclab.hosts.errors import ReadError
 from niclab.hosts.host_records import PcieLink
 from niclab.run.run import Run
@@ -82,7 +82,7 @@ def _before(run: Run, watch: standstill.StandstillWatch, server: Server, port: P
     later = server.host.counts.load(iface)
     seconds = time.monotonic() - start
     try:
-        gained, load = later.frames.since(before.frames), load_between(before.cpu, later.cpu)
+        gained, load = counted_at(port, before.frames, later.frames), load_between(before.cpu, later.cpu)
     except ReadError as error:
         raise error.about(f"{server.name}: {port.name} before the runs") from error
     traffic_bps = (gained.rx_bytes + gained.tx_bytes) * 8 / seconds

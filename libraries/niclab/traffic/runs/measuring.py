@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from niclab.bench.records import BenchPath, Role
+from niclab.bench.records import BenchPath, Port, Role
 from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.core.marks import MarkKind, note
 from niclab.core.parallel import side_by_side
 from niclab.core.turns import turn_to_measure
 from niclab.core.wait import Deadline, pause
-from niclab.hosts.counts.load_records import load_between
+from niclab.hosts.counts.load_records import FrameCounters, counted_at, load_between
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
@@ -68,6 +68,7 @@ def measure(
 
     Raises:
         NotApplicable: When the bench's tool cannot do what is asked.
+        CardFailure: When a counter of a port of the dut runs backwards.
         BenchFault: When the run fails, its result is worthless, or the servers' counters contradict it.
     """
     with session(run, path, sender, line_mbps, order=order) as made:
@@ -107,7 +108,7 @@ def session(
         watch = watch or standstill.watch(run)
         undoing.enter_context(endpoints.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
         switch, count = SwitchCountWatch(run, path), run.part(RunCount)
-        yield Session(ends, tool, route, _interfaces(run, ends, over), switch, line_mbps, watch, count)
+        yield Session(ends, tool, route, _interfaces(run, ends, over), switch, line_mbps, watch, count, over is None)
 
 
 class Session:
@@ -126,8 +127,9 @@ class Session:
         line_mbps: float,
         watch: standstill.StandstillWatch,
         count: RunCount,
+        are_ports: bool,
     ) -> None:
-        self._count = count
+        self._count, self._are_ports = count, are_ports
         self._ends, self._tool, self._route = ends, tool, route
         self._looks = Looks(watch, interfaces)
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
@@ -211,8 +213,8 @@ class Session:
         """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
         ends = self._ends
         sides = (
-            _end(ends.sender, ends.from_port.name, before[0], after[0]),
-            _end(ends.receiver, ends.to_port.name, before[1], after[1]),
+            self._end(ends.sender, ends.from_port, before[0], after[0]),
+            self._end(ends.receiver, ends.to_port, before[1], after[1]),
         )
         deadline = Deadline(COUNTERS_WITHIN_S)
         while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
@@ -220,22 +222,27 @@ class Session:
             sent, receives = side_by_side(self._looks.at, (ends.sender, ends.receiver))
             after = (sent, receives)
             sides = (
-                replace(sides[0], frames=after[0].load.frames.since(before[0].load.frames)),
-                replace(sides[1], frames=after[1].load.frames.since(before[1].load.frames)),
+                replace(sides[0], frames=self._gained(ends.from_port, before[0], after[0])),
+                replace(sides[1], frames=self._gained(ends.to_port, before[1], after[1])),
             )
         return sides, after
+
+    def _end(self, server: Server, port: Port, before: EndLook, after: EndLook) -> EndOfRun:
+        try:
+            load, frames = load_between(before.load.cpu, after.load.cpu), self._gained(port, before, after)
+            return EndOfRun(port.name, load, frames, after.at - before.at)
+        except ReadError as error:
+            raise error.about(f"{server.name}: {port.name} before and after the run") from error
+
+    def _gained(self, port: Port, before: EndLook, after: EndLook) -> FrameCounters:
+        """The counts of a port are its card's; those of an interface over it are the system's."""
+        if self._are_ports:
+            return counted_at(port, before.load.frames, after.load.frames)
+        return after.load.frames.since(before.load.frames)
 
 
 def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> Mapping[Role, str]:
     return over if over is not None else {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)}
-
-
-def _end(server: Server, port: str, before: EndLook, after: EndLook) -> EndOfRun:
-    try:
-        load, frames = load_between(before.load.cpu, after.load.cpu), after.load.frames.since(before.load.frames)
-        return EndOfRun(port, load, frames, after.at - before.at)
-    except ReadError as error:
-        raise error.about(f"{server.name}: {port} before and after the run") from error
 
 
 def _conservation(sides: tuple[EndOfRun, EndOfRun], result: ToolResult) -> Conservation:
