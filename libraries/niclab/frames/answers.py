@@ -105,6 +105,13 @@ class WireView(_Line):
     inline: Mapping[str, int]
     example: str
 
+    def __str__(self) -> str:
+        counts = ("oversize", "unfinished", "wrong_headers", "wrong", "cut", "short", "odd")
+        said = [f"{getattr(self, name)} {name}" for name in counts if getattr(self, name)]
+        tags = {"handed over": self.handed, "in the frame": self.inline}
+        said += [f"{n} with tag {tag} {how}" for how, found in tags.items() for tag, n in found.items() if tag]
+        return ", ".join([f"{self.frames} packets of at most {self.largest} bytes", *said])
+
 
 class WireLook(_Line):
     """The packets at an interface by way and protocol, such as ``out tcp4``. ``dropped``: the capture had no room."""

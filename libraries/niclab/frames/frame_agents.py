@@ -117,9 +117,7 @@ class _Agent:
     """
 
     def __init__(self, server: Server) -> None:
-        if server.description.os is not OperatingSystem.LINUX:
-            name = server.description.os.value
-            raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
+        require_packet_sockets(server)
         self._server, self.role = server, server.role
         self._undoing = ExitStack()
         self._boots, self._age = server.boots_seen, Deadline(LASTS_S)
@@ -197,6 +195,20 @@ class _Agent:
             return reader(text)
         except ReadError as error:
             raise error.about(f"{self._server.name}: frame program") from error
+
+
+def require_packet_sockets(server: Server) -> None:
+    """Require that the frame program can run on a server.
+
+    Args:
+        server: The server.
+
+    Raises:
+        NotApplicable: Its system has no packet sockets.
+    """
+    if server.description.os is not OperatingSystem.LINUX:
+        name = server.description.os.value
+        raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
 
 
 def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:

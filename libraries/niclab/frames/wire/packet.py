@@ -62,6 +62,12 @@ class Packet:
         return f"{name}{self.version}" if name and len(self.data) >= self.start + least else ""
 
     @property
+    def addresses(self) -> bytes:
+        """Addresses of sender and receiver, of IP."""
+        first, last = (12, 20) if self.version == 4 else (8, 40)
+        return self.data[self.at + first : self.at + last]
+
+    @property
     def ports(self) -> tuple[int, int]:
         """Port numbers of sender and receiver, of TCP or UDP."""
         return number_at(self.data, self.start), number_at(self.data, self.start + 2)
@@ -96,12 +102,9 @@ class Packet:
             return ""
         if not found and self.over == "udp6":
             return "no checksum, which IPv6 demands"
-        addresses = (
-            self.data[self.at + 12 : self.at + 20] if self.version == 4 else self.data[self.at + 8 : self.at + 40]
-        )
         rest = self.data[self.start : place] + b"\0\0" + self.data[place + 2 : self.end]
         size = self.end - self.start
-        right = ~summed(addresses + bytes((0, self.protocol)) + size.to_bytes(2, "big") + rest) & 0xFFFF
+        right = ~summed(self.addresses + bytes((0, self.protocol)) + size.to_bytes(2, "big") + rest) & 0xFFFF
         if found in (right, right or 0xFFFF):
             return ""
         return f"checksum 0x{found:04x}, right is 0x{right:04x}"

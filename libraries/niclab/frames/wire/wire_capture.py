@@ -145,8 +145,7 @@ class HashCapture:
             return
         self.frames += 1
         self.hashless += len(data) == SEEN
-        addresses = data[packet.at + 8 : packet.start]
-        self.hashes.setdefault((addresses, packet.ports[0]), set()).add(len(data))
+        self.hashes.setdefault((packet.addresses, packet.ports[0]), set()).add(len(data))
 
 
 def opened(iface: str, program: bytes = b"") -> socket.socket:
