@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    What leaves the card is captured at the other end of the cable, and what its stack is handed at this one.
+Documentation    What leaves the card is captured at the other end of the cable, and what its stack gets at this end.
 ...              No counter of the driver is asked.
 
 Resource         ../../resources/frames.resource

@@ -115,9 +115,31 @@ def test_tags_are_seen(clean: Namespaces) -> None:
     assert Ledger(plan, answers, clean.run.interface).findings() == []
 
 
+@pytest.mark.parametrize("vlans", [(), (7,)])
+def test_bytes_of_tagged_frames_may_be_counted_without_the_tag(clean: Namespaces, vlans: tuple[int, ...]) -> None:
+    plan = FramePlan((stream(clean, "dut.p0", vlans=vlans),))
+    answers = dict(FrameAgents(clean.run).exchange(plan))
+    look = answers[Role.PEER].ports["p0"]
+    less = {**look.after, "rx_bytes": look.after["rx_bytes"] - 4 * COUNT}
+    answers[Role.PEER] = replace(answers[Role.PEER], ports={"p0": look.model_copy(update={"after": less})})
+    found = [each.difference for each in Ledger(plan, answers, clean.run.interface).findings()]
+    assert found == ([] if vlans else [FrameDifference.MISCOUNTED])
+
+
 def test_frames_that_are_too_large_are_said_to_be_refused(clean: Namespaces) -> None:
     found = exchange(clean, stream(clean, "peer.p0", sizes=(1600,))).findings()
     assert "0 of 499 frames could be sent (EMSGSIZE" in found[0].text
+
+
+def test_a_connection_that_nobody_answers_is_a_loss(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The peer's program listens at another address than the one that the dut asks for."""
+    made = stream(clean, "dut.p0", "tcp", frame=None, made_by=MadeBy.TCP, sizes=(1000,), count=6)
+    ends = (ADDRESSES["dut.p0"], ADDRESSES["peer.p0"])
+    monkeypatch.setattr(FramePlan, "_address", staticmethod(lambda _: ADDRESSES["peer.p1"]))
+    lost = exchange(clean, replace(made, addresses=ends)).findings()
+    assert "0 of 6 frames could be sent (ECONNREFUSED: [Errno 111] Connection refused); wanted: all" in lost[0].text
+    with pytest.raises(CardFailure):
+        judge(lost)
 
 
 def test_a_plan_that_cannot_be_opened_is_a_fault_of_the_bench(clean: Namespaces) -> None:

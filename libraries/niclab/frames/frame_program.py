@@ -148,8 +148,14 @@ class OutgoingStream:
                 self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, plan["mss"])
             self.socket.settimeout(CONNECTS_WITHIN_S)
             self.socket.bind((plan["from"], 0))
-            self.socket.connect((plan["to"], plan["port"]))
+            try:
+                self.socket.connect((plan["to"], plan["port"]))
+            except OSError as error:  # what carries nothing carries no connection
+                self.refuse(error)
         self.socket.setblocking(False)
+
+    def refuse(self, error: OSError) -> None:
+        self.refused = f"{errno.errorcode.get(error.errno or 0, '')}: {error}"
 
     @property
     def over(self) -> bool:
@@ -179,7 +185,7 @@ class OutgoingStream:
         except OSError as error:
             again = {errno.EAGAIN, errno.ENOBUFS} | ({errno.ENETDOWN} if not plan["count"] else set())
             if error.errno not in again:
-                self.refused = f"{errno.errorcode.get(error.errno or 0, '')}: {error}"
+                self.refuse(error)
             return False
         self.bytes += sent
         self.pending = self.pending[sent:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from niclab.bench.records import Role
 from niclab.frames.answers import ServerAnswer
@@ -22,27 +22,26 @@ def findings(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Iterator[
         answers: What both servers said.
     """
     for role, answer in answers.items():
-        sent = _sent(plan, role)
-        for name in sorted({*answer.wrong_sums, *sent}):
-            wanted, counted = sent[name], answer.wrong_sums.get(name)
+        most, least = _sent(plan, role, set(Arrives)), _sent(plan, role, {Arrives.ALL})
+        for name in sorted({*answer.wrong_sums, *most}):
+            counted, wanted = answer.wrong_sums.get(name), most[name] or "none"
+            said = f"{role.value}: {counted} wrong checksums of {name.upper()} counted; wanted: {wanted}"
             if counted is None:
                 text = f"{role.value}: its kernel keeps no count of wrong checksums of {name.upper()}; wanted: {wanted}"
                 yield FrameFinding(FrameDifference.MISCOUNTED, Culprit.TOOL, text)
-            elif counted > wanted:
-                text = f"{role.value}: {counted} wrong checksums of {name.upper()} counted; wanted: {wanted or 'none'}"
-                yield FrameFinding(FrameDifference.DAMAGED, Culprit.TOOL, text)
-            elif counted < wanted:
+            elif counted > most[name]:
+                yield FrameFinding(FrameDifference.DAMAGED, Culprit.TOOL, said)
+            elif counted < least[name]:
                 culprit = Culprit.CARD if role is Role.DUT else Culprit.PEER
-                text = f"{role.value}: {counted} wrong checksums of {name.upper()} counted; wanted: {wanted}"
-                yield FrameFinding(FrameDifference.MISCOUNTED, culprit, f"{text}, as many as were sent")
+                yield FrameFinding(FrameDifference.MISCOUNTED, culprit, f"{said}, as many as were sent")
 
 
-def _sent(plan: FramePlan, role: Role) -> Counter[str]:
-    """The wrong packets that a system must get, by the name of its count."""
+def _sent(plan: FramePlan, role: Role, arriving: Set[Arrives]) -> Counter[str]:
+    """The wrong packets that are sent to a system, by the name of its count."""
     found = Counter[str]()
     for stream in plan.streams:
         name = _counted_as(stream)
-        if name and stream.receiver.role is role and stream.at_port is Arrives.ALL:
+        if name and stream.receiver.role is role and stream.at_port in arriving:
             found[name] += stream.count
     return found
 

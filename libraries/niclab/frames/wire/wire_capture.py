@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from niclab.frames.frame_content import TCP
 from niclab.frames.frame_sockets import BUFFER_BYTES, RCVBUFFORCE
 from niclab.frames.wire.packet import Packet
 
@@ -107,7 +108,8 @@ class WireCapture:
             return
         view = self.views.setdefault(f"{'out' if outgoing else 'in'} {packet.over}", View())
         unfinished = bool(status & SUM_NOT_READY)
-        oversize = packet.end - packet.at > self.mtu or 0 < self.mss < len(packet.payload)
+        oversize = packet.end - packet.at > self.mtu
+        oversize |= packet.protocol == TCP and 0 < self.mss < len(packet.payload)
         view.take(packet, tag is not None, unfinished, oversize)
         if not outgoing and not unfinished and not packet.is_fragment:
             view.judge(packet)
