@@ -22,6 +22,9 @@ WHOLE = "The Whole Self Test Passes"
 PAUSED = "Pause Frames Can Be Switched"
 SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
 STEERED = "Flows Follow The Table After Changes"
+WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The Wire"
+TXCSUM, VLAN_TX = 2, 32
+"""Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
 
@@ -53,6 +56,8 @@ FRAME_DEFECTS = (
     _frames("rx-reorder=20", (ONCE,), "order", CARRIES),
     _frames("rx-uncounted=50", (ONCE,), "count", CARRIES),
     _frames("csum-accepted=1", (SUMS,), "wrong checksums", CARRIES, ONCE),
+    _frames(f"feature-lie={TXCSUM}", (WIRE_SUMS,), "with wrong checksums", CARRIES, ONCE),
+    _frames(f"feature-lie={VLAN_TX}", (WIRE_TAGS,), "", CARRIES, ONCE),
     _frames("filter-leak=3", (OWN,), "delivered to dut.p0", CARRIES, ONCE),
     _frames("promisc-stays=1", (EVERYTHING,), "delivered to dut.p0", CARRIES, OWN),
     _frames("rx-mode-ignored=1", (EVERYTHING, ALL_GROUPS, FURTHER), "arrived", CARRIES, OWN),

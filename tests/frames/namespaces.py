@@ -19,6 +19,7 @@ from niclab.run.run import Run
 from niclab.transports.ssh.ssh_job import FIRST_LINE
 
 RELAY = Path(__file__).with_name("relay.py")
+LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
 ADDRESSES = {"dut.p0": "198.18.10.1", "peer.p0": "198.18.10.2", "dut.p1": "198.18.20.1", "peer.p1": "198.18.20.2"}
 
 
@@ -125,7 +126,9 @@ class Namespaces:
         for server, name in ((dut, "mid0"), (peer, "mid1")):
             server.run(f"ip link add p1 type veth peer name {name} netns {middle.holder.pid}")
             middle.run(f"ip link set {name} up promisc on")
-        relay = middle.start(f"exec {sys.executable} {RELAY} mid0 mid1 {self.faults}", limit_s=600)
+        relay = middle.start(
+            f"PYTHONPATH={LIBRARIES} exec {sys.executable} {RELAY} mid0 mid1 {self.faults}", limit_s=600
+        )
         self._ending.callback(relay.stop)
         for role, server in self.servers.items():
             server.run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip link set lo up")
@@ -170,5 +173,8 @@ class Namespaces:
         return cast(Any, made)
 
     def spoil(self, word: str) -> None:
-        """Let the cable between the ports p1 do something to every tenth frame: drop, twice, swap, flip, cut."""
+        """Let the cable between the ports p1 do something to every tenth frame: drop, twice, swap, flip, cut.
+
+        With ``card`` it cuts up and sums what the stack leaves to a card; see ``finishing.finished`` for its defects.
+        """
         self.faults.write_text(word)

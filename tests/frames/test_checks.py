@@ -103,7 +103,10 @@ def test_frames_of_every_size_arrive(clean: Namespaces) -> None:
 def test_wrong_checksums_are_counted(clean: Namespaces) -> None:
     said = list[str]()
     delivery.wrong_checksums(clean.run, said.append)
-    assert said[-1] == "dut: counted wrong checksums {'ip': 192, 'tcp': 192, 'udp': 192}, 192 connections refused"
+    assert (
+        said[-1]
+        == "dut: counted wrong checksums {'ip': 192, 'tcp': 192, 'udp': 192, 'udp6': 0}, 192 connections refused"
+    )
 
 
 def test_refusals_that_come_late_are_awaited(clean: Namespaces) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
 from namespaces import ADDRESSES, Namespaces
 
 from niclab.bench.records import Role
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames.frame_agents import FrameAgents, port_addresses
+from niclab.frames.frame_arrivals import Flow
+from niclab.frames.frame_content import FrameContent, crafted
 from niclab.frames.ledger import UNSEEN, FrameDifference, Ledger, judge
-from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes, Wrong
+from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes, Wrong, tag
+from niclab.frames.wire import counted_sums
+from niclab.frames.wire.packet import Packet
 
 COUNT = 499
 
@@ -102,7 +109,7 @@ def test_wrong_checksums_are_refused_and_counted_by_the_system(clean: Namespaces
     ledger = Ledger(plan, answers, clean.run.interface)
     assert differences(ledger) == {}
     assert ledger.lines()[1] == "peer.p0 to dut.p0: wrong sums: 48 sent, 48 at the port, 0 at the program"
-    assert answers[Role.DUT].wrong_sums == {"ip": 48, "tcp": 0, "udp": 48}
+    assert answers[Role.DUT].wrong_sums == {"ip": 48, "tcp": 0, "udp": 48, "udp6": 0}
 
 
 def test_a_closed_port_resets_good_connections_only(clean: Namespaces) -> None:
@@ -120,12 +127,94 @@ def test_tags_are_seen(clean: Namespaces) -> None:
     assert Ledger(plan, answers, clean.run.interface).findings() == []
 
 
+@pytest.mark.parametrize("vlans", [(), (7,)])
+def test_bytes_of_tagged_frames_may_be_counted_without_the_tag(clean: Namespaces, vlans: tuple[int, ...]) -> None:
+    plan = FramePlan((stream(clean, "dut.p0", vlans=vlans),))
+    answers = dict(FrameAgents(clean.run).exchange(plan))
+    look = answers[Role.PEER].ports["p0"]
+    less = {**look.after, "rx_bytes": look.after["rx_bytes"] - 4 * COUNT}
+    answers[Role.PEER] = replace(answers[Role.PEER], ports={"p0": look.model_copy(update={"after": less})})
+    found = [each.difference for each in Ledger(plan, answers, clean.run.interface).findings()]
+    assert found == ([] if vlans else [FrameDifference.MISCOUNTED])
+
+
 def test_frames_that_are_too_large_are_said_to_be_refused(clean: Namespaces) -> None:
     found = exchange(clean, stream(clean, "peer.p0", sizes=(1600,))).findings()
     assert "0 of 499 frames could be sent (EMSGSIZE" in found[0].text
+
+
+def test_a_connection_that_nobody_answers_is_a_loss(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The peer's program listens at another address than the one that the dut asks for."""
+    made = stream(clean, "dut.p0", "tcp", frame=None, made_by=MadeBy.TCP, sizes=(1000,), count=6)
+    ends = (ADDRESSES["dut.p0"], ADDRESSES["peer.p0"])
+    monkeypatch.setattr(FramePlan, "_address", staticmethod(lambda _: ADDRESSES["peer.p1"]))
+    lost = exchange(clean, replace(made, addresses=ends)).findings()
+    assert "0 of 6 frames could be sent (ECONNREFUSED: [Errno 111] Connection refused); wanted: all" in lost[0].text
+    with pytest.raises(CardFailure):
+        judge(lost)
 
 
 def test_a_plan_that_cannot_be_opened_is_a_fault_of_the_bench(clean: Namespaces) -> None:
     with pytest.raises(BenchFault, match=r"dut: frame program: OSError: .*"):
         exchange(clean, stream(clean, "dut.p0"), dut_p0=PortModes(groups=("ff" * 9,)))
     assert differences(exchange(clean, stream(clean, "dut.p0"))) == {}  # and the program goes on
+
+
+def test_a_wrong_checksum_that_nobody_sent_on_purpose_decides_nothing(clean: Namespaces) -> None:
+    wrong = stream(clean, "dut.p0", kind=FrameKind.UDP, wrong=Wrong.TRANSPORT, sizes=(100,), count=3)
+    answers = FrameAgents(clean.run).exchange(FramePlan((wrong,)))
+    right = replace(wrong, frame=replace(wrong.frame, wrong=Wrong.NOTHING))
+    (found,) = counted_sums.findings(FramePlan((right,)), answers)
+    assert found.text == "peer: 3 wrong checksums of UDP counted; wanted: none"
+    with pytest.raises(Undecided):
+        judge([found])
+    (few,) = counted_sums.findings(FramePlan((replace(wrong, count=4),)), answers)
+    assert few.text == "peer: 3 wrong checksums of UDP counted; wanted: 4, as many as were sent"
+    with pytest.raises(BenchFault):
+        judge([few])
+    assert list(counted_sums.findings(FramePlan((wrong,)), answers)) == []
+
+
+@pytest.mark.parametrize("extensions", [0, 1, 2])
+@pytest.mark.parametrize("kind", [FrameKind.UDP, FrameKind.TCP])
+def test_frames_of_ipv6_with_extension_headers_arrive(clean: Namespaces, kind: FrameKind, extensions: int) -> None:
+    spec = {"kind": kind, "extensions": extensions, "vlans": (tag(0, 5), tag(7, 1)), "sizes": (333, 1515, 150)}
+    ended = ("fd00::1", "fd00::2")
+    made = stream(clean, "dut.p0", **spec)
+    plan = FramePlan((replace(made, frame=replace(made.frame, addresses=ended)),))
+    answers = FrameAgents(clean.run).exchange(plan)
+    assert Ledger(plan, answers, clean.run.interface).findings() == []
+    assert answers[Role.PEER].arrived["p0", 0].tags == {f"{5 << 13}.{1 << 13 | 7}": COUNT}
+
+
+@pytest.mark.parametrize("addresses", [("198.18.10.1", "198.18.10.2"), ("fd00::1", "fd00::2")])
+@pytest.mark.parametrize("wrong", [Wrong.NOTHING, Wrong.TRANSPORT])
+def test_crafted_packets_have_the_checksums_that_they_should(addresses: tuple[str, str], wrong: Wrong) -> None:
+    content = FrameContent(7)
+    for kind, extensions, connections in product((FrameKind.UDP, FrameKind.TCP), (0, 1, 2), (1, 64)):
+        spec = FrameSpec("02:00:5e:00:53:01", "02:00:5e:00:53:02", kind, (5,), wrong, addresses)
+        spec = replace(spec, extensions=extensions, connections=connections)
+        for number in range(2 * connections):
+            packet = Packet(crafted(spec.words(), content, 3, number, 301 + number))
+            assert (packet.over, packet.tags) == (f"{kind.value}{6 if ':' in addresses[0] else 4}", [5])
+            assert bool(packet.wrong_sum) is (wrong is Wrong.TRANSPORT) and not packet.has_wrong_header
+            assert content.judge(packet.payload, 0) == (3, number, "") and not packet.is_cut
+
+
+def test_order_is_kept_within_each_connection_alone(clean: Namespaces) -> None:
+    arrivals = Flow(connections=2)
+    for number in (0, 2, 1, 4, 3, 5):
+        arrivals.take(number, "", 60, "", valid=False)
+    assert arrivals.late == 0
+    for number in (10, 8):
+        arrivals.take(number, "", 60, "", valid=False)
+    assert arrivals.late == 1 and "behind 10" in arrivals.example
+    made = stream(clean, "dut.p0", kind=FrameKind.TCP, connections=8, sizes=(100, 1514))
+    assert differences(exchange(clean, made)) == {}
+
+
+def test_padding_carries_no_foreign_bytes() -> None:
+    content = FrameContent(7)
+    payload = content.make(0, 1, 24)
+    assert content.judge(payload + bytes(22), 46) == (0, 1, "")
+    assert content.judge(payload + b"\0" * 20 + b"ab", 46) == (0, 1, f"its padding is {'00' * 20}6162, not zeros")

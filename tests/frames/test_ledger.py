@@ -50,8 +50,8 @@ def exchanged(sender: Port, here: Side, there: Side, arrived: int = FRAMES, **ca
     kept = ArrivedFlow(place="p0", flow=0, valid=0, tags={}, example="", **flow | came)
     sent = SentFlow(flow=0, frames=FRAMES, bytes=FRAMES * SIZE, refused="")
     answers = {
-        sender.role: ServerAnswer({0: sent}, {}, {"p0": here.said()}, {}),
-        receiver.role: ServerAnswer({}, {("p0", 0): kept}, {"p0": there.said()}, {}),
+        sender.role: ServerAnswer({0: sent}, {}, {"p0": here.said()}, {}, {}, {}),
+        receiver.role: ServerAnswer({}, {("p0", 0): kept}, {"p0": there.said()}, {}, {}, {}),
     }
     return Ledger(FramePlan((stream,)), answers, lambda _: "p0")
 

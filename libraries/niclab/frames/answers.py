@@ -94,6 +94,63 @@ class PortLook(_Line):
         return FrameCounters(**self.after).backwards(FrameCounters(**self.before))
 
 
+class WireView(_Line):
+    """Packets of one protocol, in or out, at an interface.
+
+    ``oversize``: larger than the MTU or the maximum segment size, so not yet cut up or already merged; ``unfinished``:
+    without a checksum, which the card is to write, or which nobody needs after merging. Of packets that came in with
+    their checksums: ``wrong_headers`` (of IPv4), ``wrong`` (TCP, UDP), ``cut``, ``short`` (less data than the most),
+    ``odd``. ``handed``: by tags, where the outer one is handed over outside of the frame; ``inline``: by tags, where
+    all are in the frame.
+    """
+
+    frames: Count
+    largest: Count
+    oversize: Count
+    unfinished: Count
+    wrong_headers: Count
+    wrong: Count
+    cut: Count
+    short: Count
+    odd: Count
+    handed: Mapping[str, int]
+    inline: Mapping[str, int]
+    example: str
+
+    def __str__(self) -> str:
+        counts = ("oversize", "unfinished", "wrong_headers", "wrong", "cut", "short", "odd")
+        said = [f"{getattr(self, name)} {name}" for name in counts if getattr(self, name)]
+        tags = {"handed over": self.handed, "in the frame": self.inline}
+        said += [f"{n} with tag {tag} {how}" for how, found in tags.items() for tag, n in found.items() if tag]
+        return ", ".join([f"{self.frames} packets of at most {self.largest} bytes", *said])
+
+
+class WireLook(_Line):
+    """The packets at an interface by way and protocol, such as ``out tcp4``. ``dropped``: the capture had no room."""
+
+    port: str
+    views: Mapping[str, WireView]
+    dropped: Count
+
+
+class HashLook(_Line):
+    """The hashes of frames that came in at an interface.
+
+    ``hashless``: frames without; ``values``: different ones; ``unsteady``: connections that have several; ``queues``:
+    receive queues of the interface; ``steered``: the system hashes by itself, to spread frames over CPUs.
+    """
+
+    port: str
+    frames: Count
+    hashless: Count
+    connections: Count
+    values: Count
+    unsteady: Count
+    queues: Count
+    steered: bool
+    dropped: Count
+
+
 class WrongSums(_Line):
     """As many packets with a wrong checksum as the system has counted, by protocol."""
 
@@ -108,6 +165,8 @@ class ServerAnswer:
     arrived: Mapping[tuple[str, int], ArrivedFlow]
     ports: Mapping[str, PortLook]
     wrong_sums: Mapping[str, int]
+    wire: Mapping[str, WireLook]
+    hashes: Mapping[str, HashLook]
 
 
 def read_answer(text: str) -> ServerAnswer:
@@ -117,7 +176,7 @@ def read_answer(text: str) -> ServerAnswer:
         ReadError: It is not whole, or the program failed; its words are in the message.
     """
     sent, arrived, ports = dict[int, SentFlow](), dict[tuple[str, int], ArrivedFlow](), dict[str, PortLook]()
-    sums = WrongSums(wrong={})
+    sums, wire, hashes = WrongSums(wrong={}), dict[str, WireLook](), dict[str, HashLook]()
     ended = False
     for line in text.splitlines():
         kind, words = _line(line)
@@ -131,6 +190,12 @@ def read_answer(text: str) -> ServerAnswer:
             elif kind == "port":
                 look = PortLook(**words)
                 ports[look.port] = look
+            elif kind == "wire":
+                captured = WireLook(**words)
+                wire[captured.port] = captured
+            elif kind == "hashes":
+                hashed = HashLook(**words)
+                hashes[hashed.port] = hashed
             elif kind == "sums":
                 sums = WrongSums(**words)
             elif kind == "error":
@@ -140,7 +205,7 @@ def read_answer(text: str) -> ServerAnswer:
         ended = kind == "end"
     if not ended:
         raise ReadError(f"{text[-200:]!r}; wanted: lines of JSON, the last of kind end")
-    return ServerAnswer(sent, arrived, ports, sums.wrong)
+    return ServerAnswer(sent, arrived, ports, sums.wrong, wire, hashes)
 
 
 def read_gaps(text: str) -> dict[int, float]:

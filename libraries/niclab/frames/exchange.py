@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
@@ -12,8 +12,9 @@ from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.frame_agents import FrameAgents, port_addresses
-from niclab.frames.ledger import Ledger, judge
+from niclab.frames.ledger import FrameFinding, Ledger, judge
 from niclab.frames.spec import Arrives, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes
+from niclab.frames.wire import counted_sums
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 
@@ -85,6 +86,7 @@ def exchange(
     modes: Mapping[Port, PortModes] | None = None,
     *,
     alone: bool = True,
+    wire: Callable[[Mapping[Role, ServerAnswer]], Iterable[FrameFinding]] | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> tuple[Ledger, Mapping[Role, ServerAnswer]]:
     """Send streams, all at once, and judge what became of them.
@@ -95,6 +97,7 @@ def exchange(
         say: Takes what became of each.
         modes: What ports are to receive in addition to their own addresses.
         alone: Nothing else is sent meanwhile.
+        wire: Judges captures of UDP and TCP, which are made at every port then.
         meanwhile: What is done while frames flow; streams without a count flow until it is over. Done once.
 
     Returns:
@@ -106,12 +109,12 @@ def exchange(
         Undecided: The tool had no room for all frames, or a server stood still while frames were lost.
         NotApplicable: A server cannot send frames of its own.
     """
-    plan, both = FramePlan(tuple(streams), modes or {}, alone), standstill.watch(run)
+    plan, both = FramePlan(tuple(streams), modes or {}, alone, wire is not None), standstill.watch(run)
     before = both.told()
     for attempt in range(ATTEMPTS):
         answers = run.part(FrameAgents).exchange(plan, meanwhile)
         ledger = Ledger(plan, answers, run.interface)
-        findings = ledger.findings()
+        findings = [*(wire(answers) if wire else ()), *ledger.findings(), *counted_sums.findings(plan, answers)]
         after = both.told() if findings else before
         stood, before = both.between(before, after), after
         if not stood or meanwhile or attempt == ATTEMPTS - 1:

@@ -14,9 +14,10 @@ from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline
-from niclab.frames import frame_arrivals, frame_content, frame_program
+from niclab.frames import frame_arrivals, frame_content, frame_program, frame_sockets
 from niclab.frames.answers import ServerAnswer, read_answer, read_gaps
 from niclab.frames.spec import FramePlan
+from niclab.frames.wire import packet, wire_capture
 from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
@@ -25,6 +26,7 @@ from niclab.transports.ssh.ssh_job import FIRST_LINE
 
 T = TypeVar("T")
 
+IMPORTED = (frame_content, frame_arrivals, frame_sockets, packet, wire_capture)
 LASTS_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
 SENDS = ": frame_program;"
@@ -115,14 +117,12 @@ class _Agent:
     """
 
     def __init__(self, server: Server) -> None:
-        if server.description.os is not OperatingSystem.LINUX:
-            name = server.description.os.value
-            raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
+        require_packet_sockets(server)
         self._server, self.role = server, server.role
         self._undoing = ExitStack()
         self._boots, self._age = server.boots_seen, Deadline(LASTS_S)
         try:
-            file = program.placed(self._undoing, server, frame_program, frame_content, frame_arrivals)
+            file = program.placed(self._undoing, server, frame_program, *IMPORTED)
             self._folder = shlex.quote(file.rpartition("/")[0])
             job = server.start(program.command(file, file.rpartition("/")[0], LASTS_S), limit_s=LASTS_S + 60)
             self._undoing.callback(job.stop)
@@ -195,6 +195,20 @@ class _Agent:
             return reader(text)
         except ReadError as error:
             raise error.about(f"{self._server.name}: frame program") from error
+
+
+def require_packet_sockets(server: Server) -> None:
+    """Require that the frame program can run on a server.
+
+    Args:
+        server: The server.
+
+    Raises:
+        NotApplicable: Its system has no packet sockets.
+    """
+    if server.description.os is not OperatingSystem.LINUX:
+        name = server.description.os.value
+        raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
 
 
 def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:

@@ -9,12 +9,12 @@ from niclab.frames.frame_content import FrameContent
 
 
 class Flow:
-    """The arrivals of a flow at one place. ``late``: behind one of a higher number."""
+    """The arrivals of a flow at one place. ``late``: behind one of a higher number, and of the same connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, connections: int = 1) -> None:
         self.frames = self.bytes = self.twice = self.late = self.damaged = self.valid = 0
         self.seen: set[int] = set()
-        self.last, self.example = -1, ""
+        self.last, self.example = [-1] * connections, ""
         self.tags: dict[str, int] = {}
         self.at, self.gap_s = time.monotonic(), 0.0
 
@@ -32,10 +32,11 @@ class Flow:
             self.twice += 1
             return
         self.seen.add(number)
-        if number < self.last:
+        connection = number % len(self.last)
+        if number < self.last[connection]:
             self.late += 1
-            self.example = self.example or f"frame {number} behind {self.last}"
-        self.last = max(self.last, number)
+            self.example = self.example or f"frame {number} behind {self.last[connection]}"
+        self.last[connection] = max(self.last[connection], number)
 
     def said(self) -> dict[str, Any]:
         names = ("frames", "bytes", "twice", "late", "damaged", "valid", "tags", "example")
@@ -54,7 +55,14 @@ class Flow:
 class Arrivals:
     """All flows at all places of this server; complete once as many frames have come as are awaited."""
 
-    def __init__(self, content: FrameContent, awaited: list[list[Any]], flowing: list[list[Any]]) -> None:
+    def __init__(
+        self,
+        content: FrameContent,
+        awaited: list[list[Any]],
+        flowing: list[list[Any]],
+        connections: list[tuple[int, int]],
+    ) -> None:
+        self.connections = dict(connections)
         self.content, self.last = content, time.monotonic()
         self.flows: dict[tuple[str, int], Flow] = {}
         self.awaited = {(place, flow): count for place, flow, count in awaited}
@@ -67,7 +75,9 @@ class Arrivals:
         if found is None:
             return False
         flow, number, wrong = found
-        self.flows.setdefault((place, flow), Flow()).take(number, wrong, size, tag, valid)
+        if (place, flow) not in self.flows:
+            self.flows[place, flow] = Flow(self.connections.get(flow, 1))
+        self.flows[place, flow].take(number, wrong, size, tag, valid)
         self.last = time.monotonic()
         return True
 

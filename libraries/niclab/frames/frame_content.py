@@ -19,8 +19,12 @@ HASH = 8
 LEAST = HEAD.size + HASH
 ETHERTYPE = 0x88B6
 """IEEE 802, local experimental ethertype 2."""
-VLAN, IPV4 = 0x8100, 0x0800
+VLAN, IPV4, IPV6 = 0x8100, 0x0800, 0x86DD
+EXTENSIONS = (0, 43, 60)
+"""Extension headers of IPv6 (RFC 8200) that are skipped: hop-by-hop options, routing, destination options."""
 UDP, TCP = 17, 6
+SPREAD, NOBODY = 2654435761, b"\xfe\xfe"
+"""Draws addresses and ports from a number (Knuth's multiplicative hash); the end of an address that no server has."""
 MOST = 65536
 PATTERN_BYTES = 2 * MOST
 
@@ -69,6 +73,8 @@ class FrameContent:
             return flow, number, self._difference(data[:length], flow, number)
         if len(data) > max(length, padded_to):
             return flow, number, f"{len(data)} bytes, {length} were sent"
+        if any(data[length:]):
+            return flow, number, f"its padding is {data[length:].hex()}, not zeros"
         return flow, number, ""
 
     def _difference(self, data: bytes, flow: int, number: int) -> str:
@@ -81,13 +87,9 @@ class FrameContent:
 
 
 def summed(data: bytes) -> int:
-    """The checksum of the internet protocols (RFC 1071), not inverted."""
-    if len(data) % 2:
-        data += b"\0"
-    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
+    """The checksum of the internet protocols (RFC 1071), not inverted: the sum of 16-bit words modulo 0xFFFF."""
+    total = int.from_bytes(data + b"\0" * (len(data) % 2), "big")
+    return total % 0xFFFF or (0xFFFF if total else 0)
 
 
 def spoilt(value: int, number: int) -> int:
@@ -102,16 +104,17 @@ def crafted(frame: dict[str, Any], content: FrameContent, flow: int, number: int
     if frame["kind"] == "ethernet":
         head += struct.pack("!H", ETHERTYPE)
         return head + content.make(flow, number, size - len(head))
-    head += struct.pack("!H", IPV4)
+    head += struct.pack("!H", IPV6 if ":" in frame["to"] else IPV4)
     return head + _packet(frame, content, flow, number, size - len(head))
 
 
 def _packet(frame: dict[str, Any], content: FrameContent, flow: int, number: int, size: int) -> bytes:
-    """A UDP datagram, or a SYN of TCP with data, in IPv4."""
+    """A UDP datagram, or a SYN of TCP with data, in IPv4 or IPv6."""
     protocol, header = (UDP, 8) if frame["kind"] == "udp" else (TCP, 20)
-    data = content.make(flow, number, size - 20 - header)
-    source, destination = socket.inet_aton(frame["from"]), socket.inet_aton(frame["to"])
-    first, last = struct.pack("!HH", frame["port"], frame["port"]), b""
+    source, destination, port = _ends(frame, number)
+    is_6 = len(source) == 16
+    data = content.make(flow, number, size - header - (40 + 8 * frame["extensions"] if is_6 else 20))
+    first, last = struct.pack("!HH", port, frame["port"]), b""
     if protocol == UDP:
         first += struct.pack("!H", header + len(data))
     else:
@@ -121,12 +124,34 @@ def _packet(frame: dict[str, Any], content: FrameContent, flow: int, number: int
     check = ~summed(pseudo + first + b"\0\0" + last + data) & 0xFFFF or 0xFFFF
     if frame["wrong"] == "transport":
         check = spoilt(check, number)
-    ip = struct.pack("!BBHHHBB", 0x45, 0, 20 + header + len(data), number & 0xFFFF, 0, 64, protocol)
+    inside = first + struct.pack("!H", check) + last + data
+    if is_6:
+        return _ip_6(frame["extensions"], protocol, source + destination, inside)
+    ip = struct.pack("!BBHHHBB", 0x45, 0, 20 + len(inside), number & 0xFFFF, 0, 64, protocol)
     ip_check = ~summed(ip + b"\0\0" + source + destination) & 0xFFFF
     if frame["wrong"] == "ip":
         ip_check = spoilt(ip_check, number)
-    ip += struct.pack("!H", ip_check) + source + destination
-    return ip + first + struct.pack("!H", check) + last + data
+    return ip + struct.pack("!H", ip_check) + source + destination + inside
+
+
+def _ends(frame: dict[str, Any], number: int) -> tuple[bytes, bytes, int]:
+    """The addresses, and the port of the sender. Of many connections each has its own, and no system has them."""
+    family = socket.AF_INET6 if ":" in frame["to"] else socket.AF_INET
+    source, destination = (socket.inet_pton(family, frame[end]) for end in ("from", "to"))
+    if frame["connections"] < 2:
+        return source, destination, frame["port"]
+    drawn = (number % frame["connections"] + 1) * SPREAD & 0xFFFFFFFF
+    return source[:-2] + struct.pack("!H", drawn >> 16), destination[:-2] + NOBODY, 1024 + drawn % 64000
+
+
+def _ip_6(extensions: int, protocol: int, addresses: bytes, inside: bytes) -> bytes:
+    """Add the header of IPv6, and before the last one options that say nothing (PadN; RFC 8200, 4.2)."""
+    kinds = [0, 60][2 - extensions :]
+    options = b"".join(
+        struct.pack("!BBBBI", following, 0, 1, 4, 0) for following in [*kinds[1:], protocol][: len(kinds)]
+    )
+    head = struct.pack("!IHBB", 6 << 28, len(options) + len(inside), (*kinds, protocol)[0], 64)
+    return head + addresses + options + inside
 
 
 def _hash(data: bytes) -> bytes:

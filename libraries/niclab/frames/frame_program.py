@@ -24,17 +24,20 @@ from pathlib import Path
 from typing import Any
 
 from niclab.frames.frame_arrivals import Arrivals
-from niclab.frames.frame_content import ETHERTYPE, HEAD, IPV4, LEAST, MAGIC, TCP, UDP, VLAN, FrameContent, crafted
+from niclab.frames.frame_content import ETHERTYPE, TCP, FrameContent, crafted
+from niclab.frames.frame_sockets import BUFFER_BYTES, DRAIN, RCVBUFFORCE, Place, TcpPort, UdpPort, family
+from niclab.frames.wire.packet import Packet
+from niclab.frames.wire.wire_capture import HashCapture, WireCapture
 
 SHORTEST_FRAME = 60
 PADDED = SHORTEST_FRAME + 4
 """The most that a short frame is padded to; some pad before the tag."""
-BURST, DRAIN = 16, 256
-LINGER_S, SETTLE_S = 0.3, 3.0
+BURST = 16
+LINGER_S, SETTLE_S, CONNECTS_WITHIN_S = 0.3, 3.0, 10.0
 # linux/if_packet.h, asm-generic/socket.h
 SOL_PACKET, ADD_MEMBERSHIP, STATISTICS, AUXDATA = 263, 1, 6, 8
 MULTICAST, PROMISCUOUS, ALL_MULTICAST, UNICAST = 0, 1, 2, 3
-ATTACH_FILTER, RCVBUFFORCE, MARK, NOFCS = 26, 33, 36, 43
+ATTACH_FILTER, MARK, NOFCS = 26, 36, 43
 OURS = 0x4E4C
 """Mark of the frames that this program sends, by which it knows those that the system sends by itself."""
 NOT_OURS = (
@@ -46,22 +49,14 @@ NOT_OURS = (
     (0x06, 0, 0, 0),
 )
 """A filter of a socket: everything but what this program sends."""
-BUFFER_BYTES = 256 << 20
 SUM_VALID, TAG_VALID = 1 << 7, 1 << 4
 STATISTICS_OF_PORT = (
     *("rx_packets", "rx_bytes", "rx_dropped", "rx_missed_errors", "rx_errors"),
     *("tx_packets", "tx_bytes", "tx_dropped", "tx_errors"),
 )
-SUMS = {"Ip": "InHdrErrors", "Tcp": "InCsumErrors", "Udp": "InCsumErrors"}
-
-
-class Place:
-    """A place where frames arrive."""
-
-    socket: socket.socket
-
-    def read(self) -> None:
-        raise NotImplementedError
+SUMS = {"ip": "IpExt", "tcp": "Tcp", "udp": "Udp"}
+SUM, SUM_6, PROC_NET = "InCsumErrors", "Udp6InCsumErrors", Path("/proc/net")
+"""Groups of ``snmp`` and ``netstat`` and their counter of wrong checksums; that of ``snmp6``."""
 
 
 class PacketPort(Place):
@@ -103,35 +98,29 @@ class PacketPort(Place):
                 if error.errno != errno.ENETDOWN:
                     raise
                 return  # the kernel says it once; frames come again when the interface is up
-            tag, valid = "", False
+            tag, valid = None, False
             for _, kind, value in extra:
                 if kind == AUXDATA:
                     status, _, _, _, _, tci, _ = struct.unpack_from("=IIIHHHH", value)
-                    tag, valid = str(tci & 0xFFF) if status & TAG_VALID else "", bool(status & SUM_VALID)
+                    tag, valid = tci if status & TAG_VALID else None, bool(status & SUM_VALID)
             if address[2] == socket.PACKET_OUTGOING:
-                size = len(data) + 4 * bool(tag)
+                size = len(data) + 4 * (tag is not None)
                 self.leaving, self.leaving_bytes = self.leaving + 1, self.leaving_bytes + size
                 self.leaving_most += max(size, PADDED)
             else:
                 self.take(data, tag, valid)
 
-    def take(self, data: bytes, tag: str, valid: bool) -> None:
-        at, kind, size = 14, number_at(data, 12), len(data) + 4 * bool(tag)
-        while kind == VLAN and len(data) >= at + 4:
-            tag, kind, at = str(number_at(data, at) & 0xFFF), number_at(data, at + 2), at + 4
-        inside, padded_to = data[at:], SHORTEST_FRAME - 14
-        if kind == IPV4 and len(data) >= at + 20:
-            protocol, start, end = data[at + 9], at + 4 * (data[at] & 15), at + number_at(data, at + 2)
-            if protocol == TCP and len(data) >= start + 14:
-                if data[start + 13] & 4:
-                    self.resets += 1
-                    self.arrivals.last = time.monotonic()
-                start += 4 * (data[start + 12] >> 4)
-            elif protocol == UDP:
-                start += 8
-            inside, padded_to = data[start:end], 0
-        if not self.arrivals.take(self.name, inside, size, padded_to, tag, valid):
-            self.strange += kind == ETHERTYPE
+    def take(self, data: bytes, tag: int | None, valid: bool) -> None:
+        packet, size = Packet(data, tag), len(data) + 4 * (tag is not None)
+        inside, padded_to = data[packet.at :], SHORTEST_FRAME - 14
+        if packet.over:
+            if packet.protocol == TCP and packet.flags & 4:
+                self.resets += 1
+                self.arrivals.last = time.monotonic()
+            inside, padded_to = packet.payload, 0
+        tags = ".".join(map(str, packet.tags))
+        if not self.arrivals.take(self.name, inside, size, padded_to, tags, valid):
+            self.strange += packet.kind == ETHERTYPE
             self.others, self.others_bytes = self.others + 1, self.others_bytes + size
             self.others_most += max(size, PADDED)
 
@@ -160,69 +149,6 @@ class PacketPort(Place):
                 time.sleep(0.1)  # noqa: TID251 - on the server there is no niclab.core.wait
 
 
-class UdpPort(Place):
-    """Datagrams that the system delivers to a program."""
-
-    def __init__(self, plan: dict[str, Any], arrivals: Arrivals) -> None:
-        self.arrivals = arrivals
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.setblocking(False)
-        self.socket.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, BUFFER_BYTES)
-        self.socket.bind((plan["address"], plan["port"]))
-
-    def read(self) -> None:
-        for _ in range(DRAIN):
-            try:
-                data = self.socket.recv(65536)
-            except BlockingIOError:
-                return
-            self.arrivals.take("udp", data, len(data))
-
-
-class TcpConnection(Place):
-    """Records of a connection. What is no record is skipped up to the next one: it is missing in its flow."""
-
-    def __init__(self, connection: socket.socket, arrivals: Arrivals) -> None:
-        self.socket, self.arrivals, self.data = connection, arrivals, b""
-        self.mark = MAGIC + struct.pack("!I", arrivals.content.token)
-
-    def read(self) -> None:
-        try:
-            got = self.socket.recv(1 << 18)
-        except BlockingIOError:
-            return
-        self.data += got
-        while len(self.data) >= HEAD.size:
-            if not self.data.startswith(self.mark):
-                at = self.data.find(self.mark, 1)
-                self.data = self.data[at if at > 0 else len(self.data) :]
-                continue
-            length = max(HEAD.unpack_from(self.data)[3], LEAST)
-            if len(self.data) < length:
-                break
-            self.arrivals.take("tcp", self.data[:length], length)
-            self.data = self.data[length:]
-        if not got:
-            self.socket.close()
-
-
-class TcpPort(Place):
-    """Takes connections, and what comes over them."""
-
-    def __init__(self, plan: dict[str, Any], arrivals: Arrivals, places: list[Place]) -> None:
-        self.arrivals, self.places = arrivals, places
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind((plan["address"], plan["port"]))
-        self.socket.listen(64)
-        self.socket.setblocking(False)
-
-    def read(self) -> None:
-        connection, _ = self.socket.accept()
-        connection.setblocking(False)
-        self.places.append(TcpConnection(connection, self.arrivals))
-
-
 class OutgoingStream:
     """A flow that is sent, some frames at each step. Numbers follow each other."""
 
@@ -242,13 +168,24 @@ class OutgoingStream:
                 self.socket.setsockopt(socket.SOL_SOCKET, NOFCS, 1)
             self.socket.bind((plan["iface"], 0))
         elif plan["over"] == "udp":
-            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self.socket = socket.socket(family(plan["to"]), socket.SOCK_DGRAM)
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
             self.socket.bind((plan["from"], 0))
             self.socket.connect((plan["to"], plan["port"]))
         else:
-            self.socket = socket.create_connection((plan["to"], plan["port"]), 10, (plan["from"], 0))
+            self.socket = socket.socket(family(plan["to"]), socket.SOCK_STREAM)
+            if plan["mss"]:
+                self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, plan["mss"])
+            self.socket.settimeout(CONNECTS_WITHIN_S)
+            self.socket.bind((plan["from"], 0))
+            try:
+                self.socket.connect((plan["to"], plan["port"]))
+            except OSError as error:  # what carries nothing carries no connection
+                self.refuse(error)
         self.socket.setblocking(False)
+
+    def refuse(self, error: OSError) -> None:
+        self.refused = f"{errno.errorcode.get(error.errno or 0, '')}: {error}"
 
     @property
     def over(self) -> bool:
@@ -278,7 +215,7 @@ class OutgoingStream:
         except OSError as error:
             again = {errno.EAGAIN, errno.ENOBUFS} | ({errno.ENETDOWN} if not plan["count"] else set())
             if error.errno not in again:
-                self.refused = f"{errno.errorcode.get(error.errno or 0, '')}: {error}"
+                self.refuse(error)
             return False
         self.bytes += sent
         self.pending = self.pending[sent:]
@@ -295,8 +232,9 @@ class Exchange:
 
     def __init__(self, plan: dict[str, Any], folder: Path) -> None:
         self.plan, self.folder, content = plan, folder, FrameContent(plan["token"])
-        self.arrivals = Arrivals(content, plan["awaits"], plan["flowing"])
+        self.arrivals = Arrivals(content, plan["awaits"], plan["flowing"], plan["connections"])
         self.ports = [PacketPort(each, self.arrivals) for each in plan["ports"]]
+        self.captures = [kind(each) for each in plan["captures"] for kind in (WireCapture, HashCapture)]
         self.places: list[Place] = list(self.ports)
         for each in plan["listens"]:
             udp = each["over"] == "udp"
@@ -355,20 +293,18 @@ class Exchange:
             yield stream.said()
         for (place, number), flow in sorted(self.arrivals.flows.items()):
             yield dict(flow.said(), kind="received", place=place, flow=number)
+        for capture in self.captures:
+            yield from capture.said()
         after = wrong_sums()
         yield {"kind": "sums", "wrong": {name: after[name] - count for name, count in self.sums.items()}}
         yield {"kind": "end"}
 
     def close(self) -> None:
-        for place in self.places:
+        for place in [*self.places, *self.captures]:
             place.socket.close()
         for stream in self.streams:
             if stream.socket is not None:
                 stream.socket.close()
-
-
-def number_at(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 2], "big")
 
 
 def statistics(iface: str) -> dict[str, int]:
@@ -378,12 +314,16 @@ def statistics(iface: str) -> dict[str, int]:
 
 def wrong_sums() -> dict[str, int]:
     """Return the system's counts of wrong checksums; a count that this kernel does not keep is left out."""
-    lines = [line.split() for line in Path("/proc/net/snmp").read_text().splitlines()]
+    lines = [line.split() for name in ("snmp", "netstat") for line in (PROC_NET / name).read_text().splitlines()]
+    groups = {lines[at][0].rstrip(":"): lines[at : at + 2] for at in range(0, len(lines) - 1, 2)}
     found = {}
-    for names, values in [lines[at : at + 2] for at in range(0, len(lines) - 1, 2)]:
-        group = names[0].rstrip(":")
-        if SUMS.get(group) in names:
-            found[group.lower()] = int(values[names.index(SUMS[group])])
+    for name, group in SUMS.items():
+        names, values = groups.get(group, ([], []))
+        if SUM in names:
+            found[name] = int(values[names.index(SUM)])
+    if (PROC_NET / "snmp6").exists():
+        counts = dict(line.split() for line in (PROC_NET / "snmp6").read_text().splitlines())
+        found.update({"udp6": int(counts[SUM_6])} if SUM_6 in counts else {})
     return found
 
 

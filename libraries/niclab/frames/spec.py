@@ -66,10 +66,13 @@ class FrameSpec:
         source: MAC address.
         destination: MAC address.
         kind: What is inside.
-        vlans: VLAN ids of the tags of 802.1Q, the outer one first.
-        wrong: What is wrong on purpose.
-        addresses: IPv4 addresses of sender and receiver, for UDP and TCP.
+        vlans: The 16 bits of each tag of 802.1Q, the outer one first: priority, and VLAN id; see :func:`tag`.
+        wrong: What is wrong on purpose. IPv6 has no checksum of its header.
+        addresses: Addresses of sender and receiver, of IPv4 or IPv6, for UDP and TCP.
         port: Port number at both ends, for UDP and TCP.
+        extensions: Number of extension headers of IPv6, 0 to 2: destination options, and hop-by-hop options.
+        connections: The frames take in turn so many pairs of addresses and sender's ports. More than one: no system has
+            the addresses, so that none answers; order is kept within each alone.
     """
 
     source: str
@@ -79,6 +82,8 @@ class FrameSpec:
     wrong: Wrong = Wrong.NOTHING
     addresses: tuple[str, str] = ("", "")
     port: int = UDP_PORT
+    extensions: int = 0
+    connections: int = 1
 
     def words(self) -> dict[str, Any]:
         """As the program reads it."""
@@ -91,6 +96,8 @@ class FrameSpec:
             "from": self.addresses[0],
             "to": self.addresses[1],
             "port": self.port,
+            "extensions": self.extensions,
+            "connections": self.connections,
         }
 
 
@@ -110,6 +117,8 @@ class FrameStream:
         at_port: What must arrive at the receiving port.
         at_program: What must arrive at a program that listens on the receiver.
         per_s: Frames a second; 0: as fast as the sender can.
+        mss: Maximum segment size of TCP in bytes, where the system makes the frames; 0: that of the path. The same for
+            all streams of an exchange that is captured.
     """
 
     name: str
@@ -123,11 +132,13 @@ class FrameStream:
     at_port: Arrives = Arrives.ALL
     at_program: Arrives = Arrives.ANY
     per_s: float = 0
+    mss: int = 0
 
     @property
     def refusals(self) -> int:
         """The connections that the receiver's system refuses: each frame of TCP with right sums asks for one."""
-        is_asked = self.frame is not None and self.frame.kind is FrameKind.TCP and self.frame.wrong is Wrong.NOTHING
+        frame = self.frame
+        is_asked = frame and frame.kind is FrameKind.TCP and frame.wrong is Wrong.NOTHING and frame.connections == 1
         return self.count if is_asked else 0
 
     @property
@@ -164,11 +175,13 @@ class FramePlan:
         streams: What is sent, all at once.
         modes: Modes of ports; the others have none.
         alone: Nothing else is sent meanwhile. Then whatever arrives at a port is looked at and counted.
+        captured: Packets of UDP and TCP are captured at every port, as its driver is given them and hands them over.
     """
 
     streams: tuple[FrameStream, ...]
     modes: Mapping[Port, PortModes] = field(default_factory=dict)
     alone: bool = True
+    captured: bool = False
 
     @property
     def until_stopped(self) -> bool:
@@ -214,6 +227,10 @@ class FramePlan:
             ],
             "sends": [_stream_words(flow, each, iface(each.sender)) for flow, each in sends],
             "awaits": self._awaited(role, iface),
+            "captures": [self._capture_words(iface(port)) for port in mine if self.captured],
+            "connections": [
+                [flow, each.frame.connections] for flow, each in enumerate(self.streams) if each.frame is not None
+            ],
             "refusals": [[iface(each.sender), each.refusals] for _, each in sends if each.refusals],
             "flowing": [
                 [iface(each.receiver), flow]
@@ -240,6 +257,9 @@ class FramePlan:
             "addresses": modes.addresses,
         }
 
+    def _capture_words(self, iface: str) -> dict[str, Any]:
+        return {"iface": iface, "port": UDP_PORT, "mss": max(each.mss for each in self.streams)}
+
     def _awaited(self, role: Role, iface: Callable[[Port], str]) -> list[list[object]]:
         found = list[list[object]]()
         for flow, each in enumerate(self.streams):
@@ -250,6 +270,16 @@ class FramePlan:
             if each.receiver.role is role and each.program and each.at_program is Arrives.ALL:
                 found.append([each.program.value, flow, each.count])
         return found
+
+
+def tag(vlan: int, priority: int = 0) -> int:
+    """The 16 bits of a tag of 802.1Q.
+
+    Args:
+        vlan: VLAN id, 0 to 4095; 0: of none, the tag gives the priority alone.
+        priority: 0 to 7.
+    """
+    return priority << 13 | vlan
 
 
 def _stream_words(flow: int, stream: FrameStream, iface: str) -> dict[str, Any]:
@@ -264,4 +294,5 @@ def _stream_words(flow: int, stream: FrameStream, iface: str) -> dict[str, Any]:
         "from": stream.addresses[0],
         "to": stream.addresses[1],
         "port": UDP_PORT,
+        "mss": stream.mss,
     }

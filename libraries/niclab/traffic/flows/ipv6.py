@@ -43,7 +43,24 @@ def steady(run: Run, path: BenchPath, sender: Role) -> Iterator[Job]:
     Raises:
         BenchFault: An address cannot be set, used or removed, or the traffic does not flow.
     """
-    ends = [run.bench.end(path, role) for role in (Role.DUT, Role.PEER)]
+    mine, theirs = (run.bench.end(path, role) for role in (sender, Role.PEER if sender is Role.DUT else Role.DUT))
+    route = Route(str(address(run, mine).ip), str(address(run, theirs).ip))
+    with addressed(run, path), tcp.steady(run, path, sender, route=route) as job:
+        yield job
+
+
+@contextmanager
+def addressed(run: Run, path: BenchPath) -> Iterator[None]:
+    """Give both ends of a path their IPv6 addresses for the ``with`` block.
+
+    Args:
+        run: The current run.
+        path: The path.
+
+    Raises:
+        BenchFault: An address cannot be set, used or removed.
+    """
+    ends = [run.bench.end(path, role) for role in Role]
     with ExitStack() as undoing:
         for port in ends:
             undoing.enter_context(_addressed(run, port))
@@ -53,9 +70,7 @@ def steady(run: Run, path: BenchPath, sender: Role) -> Iterator[Job]:
                 within=USABLE_WITHIN_S,
                 what=f"{port.name} to use {address(run, port)}",
             )
-        mine, theirs = sorted(ends, key=lambda port: port.role is not sender)
-        route = Route(str(address(run, mine).ip), str(address(run, theirs).ip))
-        yield undoing.enter_context(tcp.steady(run, path, sender, route=route))
+        yield
 
 
 @contextmanager

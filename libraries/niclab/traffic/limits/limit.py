@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.wait import Deadline
 from niclab.report import now
@@ -154,7 +155,12 @@ def ask(
             progress.made(len(asker.runs), found_mbps)
             return found_mbps
 
-        values, result = asker.limit(one_run, expected, UNIT, against.decided)
+        def settled(values: Sequence[float]) -> bool:
+            resent = retransmissions.result(run, asker.counted(values), plan)
+            is_open = resent is not None and resent.decision is Decision.UNDECIDED
+            return not is_open and against.decided(values)
+
+        values, result = asker.limit(one_run, expected, UNIT, settled)
     add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
     return LimitAnswer(
         subject=name,
