@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from threading import Thread
 from typing import Any, cast
@@ -118,15 +117,18 @@ class TestPower:
         """The BMC takes the order and is busy until the deadline; the power goes meanwhile."""
         monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.3)
         bmc = bench.bmcs[Role.DUT]["ipmi"]
-        own, ends = bmc.power_status, list[float]()
+        own, set_power, wanted = bmc.power_status, bmc.set_power, list[PowerState]()
+
+        def noted(state: PowerState, within_s: float) -> None:
+            wanted.append(state)
+            set_power(state, within_s)
 
         def busy() -> PowerState:
-            if bmc.orders and not ends:
-                ends.append(time.monotonic() + 0.4)
-            if ends and time.monotonic() < ends[0]:
+            if bmc.orders and wanted[-1] is PowerState.OFF:
                 raise NotNow("dut BMC: HTTP 503: too many user sessions")
             return own()
 
+        monkeypatch.setattr(bmc, "set_power", noted)
         monkeypatch.setattr(bmc, "power_status", busy)
         with pytest.raises(
             BenchFault, match=r"^dut BMC: power is not off within 0\.3 s; last seen: .*HTTP 503: too many"
