@@ -36,7 +36,7 @@ DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebst
 DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
-.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign kills bench-up bench-down benchmarks benchmark-statistics card-soak docs clean
+.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills bench-up bench-down benchmarks benchmark-statistics card-soak docs clean
 
 help:
 	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|freebsd] [PEER_OS=...]   qualify a card"
@@ -50,6 +50,7 @@ help:
 	@echo "make matrix          every defect, and the tests that it turns red (1 to 2 h)"
 	@echo "make soak [RUNS=20]  certificates of a sound card: none red, none undecided, nothing left behind"
 	@echo "make campaign [N=100] [SEED=1]   break the bench at random moments of a certificate"
+	@echo "make fleet           200 benches and 2,000 fake runs at a real coordinator (20 minutes)"
 	@echo "make kills [RUNS=20] [SEED=1]    kill certificates at random moments, and restore the bench"
 	@echo "make bench-up | bench-down | benchmarks | benchmark-statistics | card-soak | docs | clean"
 
@@ -80,6 +81,7 @@ test-full: setup-test lint dryrun
 	@ci/debian-packages $(DEBIAN_SLOW_TEST)
 	ci/audit
 	NICLAB_LABGRID_PYTHON="$$(ci/locks/python ci/locks/labgrid.lock)" $(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
+	@$(MAKE) --no-print-directory fleet
 	$(PYTHON) -m pytest -m bench --ignore=tests/controls
 	$(PYTHON) tests/robustness/matrix.py
 	ci/certify default all
@@ -142,6 +144,10 @@ soak: setup-virtual
 
 campaign: setup-virtual
 	$(PYTHON) tests/robustness/campaign.py --runs "$$N" --seed "$$SEED"
+
+# Runs of 100 s at a real coordinator, which is killed in the middle (20 minutes).
+fleet: $(STAMP)
+	NICLAB_LABGRID_PYTHON="$$(ci/locks/python ci/locks/labgrid.lock)" $(PYTHON) benchmarks/fleet.py --benches 200 --runs 2000 --seconds 100 --clients 7
 
 kills: setup-virtual
 	$(PYTHON) tests/robustness/kills.py --runs "$$RUNS" --seed "$$SEED"

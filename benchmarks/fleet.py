@@ -124,7 +124,7 @@ class Lab:
         when = [self.random.uniform(0.05, 0.9) for _ in range(self.options.kills)]
         kills = sorted(int(part * self.options.runs) for part in when)
         restart, shown, over = self.options.runs // 2, time.time(), threading.Event()
-        reaper = threading.Thread(target=self._reap_until, args=(over,))
+        reaper = threading.Thread(target=self._reap_until, args=(over,), daemon=True)
         reaper.start()
         while (done := self.counts["done"]) < self.options.runs:
             if kills and done >= kills[0]:
@@ -199,6 +199,8 @@ class Lab:
             seconds = worker.runs.pop(run)
             if what == "lost":
                 self.queued.append((run, seconds))
+        elif what == "refused":  # nobody would do it any more
+            raise BenchFault(f"run {run} got no bench: {event['bench']}")
         elif what == "released" and worker in self.workers:
             self._next_run(worker)
 

@@ -189,6 +189,15 @@ def test_every_fact_of_a_sheet_is_asked() -> None:
     assert {"card.identity_facts.IdentityFacts.mac_ouis", "card.limits.Limits.vlan_fraction_of_untagged"} <= asked
 
 
+def test_every_figure_of_scale_names_what_measures_it() -> None:
+    table = (REPOSITORY / "docs/scale.md").read_text().partition("| measured | figure | by |\n")[2].partition("\n\n")[0]
+    _, *rows = table.splitlines()
+    assert len(rows) > 5
+    for row in rows:
+        (program,) = re.findall(r"`([a-z/_]+\.py)` \|$", row)
+        assert (REPOSITORY / program).is_file(), row
+
+
 def test_a_breach_would_be_found() -> None:
     """Negative control of this file's own search."""
     tree = ast.parse(

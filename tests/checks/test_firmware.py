@@ -229,6 +229,19 @@ def test_an_own_image_after_which_another_version_runs_proves_nothing(
         Firmware().foreign_image_should_be_refused()
 
 
+def test_an_own_image_that_is_written_in_part_stays_in_the_journal(
+    flashed: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks_off(iface: str, _: str) -> Attempt[DriverInfo]:
+        return Attempt("flash write failed at 40 %", flashed.host.by_iface(iface).info)
+
+    monkeypatch.setattr(flashed.host, "flash", breaks_off)
+    with pytest.raises(Undecided, match=r"the image of what runs: flash write failed at 40 %; expected it taken"):
+        Firmware().foreign_image_should_be_refused()
+    (entry,) = [entry for entry in taken.journal.pending() if entry.subject.endswith(" image")]
+    assert "fw-2.1-0.bin" in entry.action.command
+
+
 def test_a_wrong_image_that_is_taken_is_replaced_at_once(settings: FakeSettings, taken: Run) -> None:
     settings.faults |= {"takes any image"}
     with pytest.raises(CardFailure, match=r"took firmware image foreign\.bin"):

@@ -26,7 +26,6 @@ _TIME = "no test judges when a single frame comes"
 UNSEEN = {
     **dict.fromkeys((*_CARD, *_OTHER), _NONE),
     **dict.fromkeys(("irq-lost", "latency-spike"), _TIME),
-    "tx-csum-last": "no test looks at checksums on the wire, and TCP sends again what was lost",
     "rx-pause-ignored": "no test sends pause frames",
     "optics-stale": "no test reads the module",
     "silent": "as a defect of the switch; as one of a cable it is declared",

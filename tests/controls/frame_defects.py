@@ -22,6 +22,7 @@ WHOLE = "The Whole Self Test Passes"
 PAUSED = "Pause Frames Can Be Switched"
 SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
 STEERED = "Flows Follow The Table After Changes"
+SEGMENTS = "Segments Of TCP Over IPv4 Are Right On The Wire"
 WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The Wire"
 TXCSUM, VLAN_TX = 2, 32
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
@@ -41,6 +42,7 @@ FRAME_DEFECTS = (
     _frames("tx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "tx-flip=25"), red(ONE_OFF), "arrived", tests=(ONE_OFF, CARRIES), full=True),
     _frames("tx-csum-odd=1", (OFFLOADED,), "arrived", CARRIES, NOT_OFFLOADED),
+    _frames("tx-csum-last=1", (SEGMENTS,), "with wrong checksums", CARRIES),
     _frames("tx-twice=50", (ONCE,), "twice", UP),
     _frames("bytes-short=16", (ONCE,), "bytes", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "rx-burst=2"), red(LOAD), "load", tests=(LOAD, CARRIES), into=LOAD),

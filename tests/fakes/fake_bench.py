@@ -227,8 +227,8 @@ class FakeBench:
                 made = {name: fake.bmcs[role][name] for name in ("ipmi", "redfish") if entry and getattr(entry, name)}
                 self.__dict__.update(made)
 
-            def _greets(self) -> bool:
-                return fake.hosts[self.role].alive
+            def _greeting(self) -> bytes:
+                return b"SSH-" if fake.hosts[self.role].alive else b""
 
             def close(self) -> None:
                 fake.closed.append(self.name)

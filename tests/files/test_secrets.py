@@ -74,7 +74,7 @@ def test_an_empty_environment_variable_is_an_error(file: Path) -> None:
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
 def test_a_file_that_others_may_use_is_refused_with_the_remedy(file: Path, mode: int) -> None:
     file.chmod(mode)
-    with pytest.raises(BenchFault, match=rf"\(mode 0{mode:o}\); wanted: chmod 600 '{file}'"):
+    with pytest.raises(BenchFault, match=rf"\(mode 0{mode:o}\); expected: chmod 600 '{file}'"):
         Secrets(file, {}).get("BMC_PASSWORD")
 
 
@@ -89,7 +89,7 @@ def test_a_file_of_another_user_is_refused(file: Path, monkeypatch: pytest.Monke
 def test_a_key_file_is_held_to_the_same(file: Path) -> None:
     refuse_shared(file, file.stat(), "key file")
     file.chmod(0o644)
-    with pytest.raises(BenchFault, match=r"group or others may use this key file \(mode 0644\); wanted: chmod 600"):
+    with pytest.raises(BenchFault, match=r"group or others may use this key file \(mode 0644\); expected: chmod 600"):
         refuse_shared(file, file.stat(), "key file")
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -264,6 +265,20 @@ def test_labgrid_gets_no_secret_and_no_mark_of_a_pipeline(
     (tmp_path / "environment").unlink()
     fake.do("reap", {})
     assert "canary" not in (tmp_path / "environment").read_text()
+
+
+def test_many_places_may_take_longer_than_few(fake: Coordinator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loaded coordinator took more than a minute to make a hundred."""
+    deadlines, run = list[float](), subprocess.run
+
+    def noted(*arguments: Any, timeout: float, **options: Any) -> Any:
+        deadlines.append(timeout)
+        return run(*arguments, timeout=timeout, **options)
+
+    monkeypatch.setattr(subprocess, "run", noted)
+    fake.do("reap", {})
+    fake.do("export", {f"bench-{number}": {} for number in range(200)})
+    assert deadlines == [60, 460]
 
 
 def test_a_place_is_held_as_long_as_the_process_of_the_run(fake: Coordinator, tmp_path: Path) -> None:

@@ -353,6 +353,8 @@ def test_sysfs_width_that_is_none(text: str) -> None:
         ("iperf 3.12 (cJSON 1.7.15)\nLinux dut 6.1.0\n", "3.12"),
         ("kmod version 30\n+ZSTD +XZ\n", "30"),
         ("Python 3.11.2\n", "3.11.2"),
+        ("OpenSSH_9.2p1 Debian-2+deb12u3, OpenSSL 3.0.15 3 Sep 2024\n", "9.2p1"),
+        ("OpenSSH_9.7p1, OpenSSL 3.0.13 30 Jan 2024\n", "9.7p1"),
         (
             "ping: invalid option -- 'V'\nBusyBox v1.35.0 (Debian 1:1.35.0-4+deb12u1+b1) multi-call binary.\n",
             "busybox 1.35.0",

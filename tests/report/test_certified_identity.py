@@ -11,8 +11,13 @@ from niclab.files.repository import REPOSITORY
 from niclab.report.certificate.certified_identity import bench_of, unknown_of
 from niclab.report.evidence.inputs import Input, keep_inputs
 from niclab.report.evidence.runfolder import new_run
+from niclab.report.pages.content_rows import subject_rows
 
 CARD = "emulex-oce11102"
+CERTIFICATE = dict.fromkeys(("card", "subject", "bench", "started", "finished", "who", "git", "run"), None) | {
+    "facts": {},
+    "versions": {},
+}
 
 
 @pytest.fixture
@@ -35,6 +40,15 @@ def run_dir(tmp_path: Path) -> Path:
 def test_the_systems_are_those_of_the_call(run_dir: Path, called: dict[str, Any], systems: list[str]) -> None:
     servers = bench_of(run_dir, {"called": called})["servers"]
     assert [servers[role]["os"] for role in ("dut", "peer")] == systems
+
+
+def test_the_software_is_what_the_servers_said(run_dir: Path) -> None:
+    software = {"dut": {"kernel": "6.1.0-28-amd64", "ethtool": "6.1"}}
+    servers = bench_of(run_dir, {"called": {}, "software": software})["servers"]
+    assert [servers[role]["software"] for role in ("dut", "peer")] == [software["dut"], {}]
+    rows = dict(subject_rows({**CERTIFICATE, "equipment": {"servers": servers}}))
+    assert rows["Software of dut"] == "kernel 6.1.0-28-amd64, ethtool 6.1"
+    assert rows["Software of peer"] == "not recorded"
 
 
 def test_unknown_facts_are_those_of_the_system_that_was_booted(run_dir: Path) -> None:

@@ -34,6 +34,30 @@ def test_the_same_on_all_ports_is_said_once(acquired: Run) -> None:
     release(acquired)
 
 
+def test_the_software_of_both_servers_is_noted(
+    bench: FakeBench, acquired: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"ip": "6.1.0", "ethtool": "6.1", "ping": "unknown", "ssh": "9.2p1", "iperf3": "3.12"}
+    monkeypatch.setattr(type(bench.dut), "tools", lambda _, names: {name: said.get(name) for name in names})
+    acquired.part(CardFacts).record()
+    noted = read_run(acquired.run_dir)["software"]
+    programs = {"ip": "6.1.0", "ethtool": "6.1", "ssh": "9.2p1", "iperf3": "3.12"}
+    assert noted["dut"] == {"system": "Debian 12", "kernel": KERNEL, **programs} == noted["peer"]
+    release(acquired)
+
+
+def test_software_that_cannot_be_read_is_no_fault(
+    bench: FakeBench, acquired: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tools(*_: object) -> None:
+        raise BenchFault("dut: 'python3 --version' ran past 20 s")
+
+    monkeypatch.setattr(type(bench.dut), "tools", tools)
+    acquired.part(CardFacts).record()
+    assert read_run(acquired.run_dir)["software"]["dut"] == {"not read": "dut: 'python3 --version' ran past 20 s"}
+    release(acquired)
+
+
 def test_each_port_is_named_where_they_differ(bench: FakeBench, acquired: Run) -> None:
     nic = bench.nic("dut.p1")
     nic.info = replace(nic.info, firmware="2.2-0")

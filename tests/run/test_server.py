@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from threading import Thread
 from typing import Any, cast
@@ -64,6 +63,21 @@ class TestWaiting:
         dut.wait_ready(since=before)
         assert answers == []
 
+    def test_an_ssh_server_is_asked_less_often_and_one_that_boots_is_not(
+        self, dut: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """OpenSSH 9.8 and later shut out a client that connects each fifth of a second without logging in."""
+        greetings = [*6 * [b"SSH-"], *3 * [b""], b"Not ", b"HTTP", b"SSH-", b"SSH-"]
+        answers, pauses = [*6 * [False], False, True], list[float]()
+        monkeypatch.setattr("niclab.core.wait.time.sleep", pauses.append)
+        monkeypatch.setattr(dut, "_greeting", lambda: greetings.pop(0))
+        monkeypatch.setattr(dut, "answers", lambda: answers.pop(0))
+        boot = dut.description.boot.model_copy(update={"ready_within_s": 60})
+        monkeypatch.setattr(dut, "description", dut.description.model_copy(update={"boot": boot}))
+        dut.wait_ready()
+        assert pauses == [0.4, 0.8, 1.6, 2.0, 2.0, 2.0, 0.2, 0.2, 0.2, 0.4, 0.8, 1.6]
+        assert (greetings, answers) == ([], [])
+
     @pytest.mark.parametrize("system", [LinuxHost, FreeBsdHost])
     @pytest.mark.parametrize("answer", ["", "\n", "Connection closed"])
     def test_an_empty_answer_is_no_boot_id(
@@ -103,15 +117,18 @@ class TestPower:
         """The BMC takes the order and is busy until the deadline; the power goes meanwhile."""
         monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.3)
         bmc = bench.bmcs[Role.DUT]["ipmi"]
-        own, ends = bmc.power_status, list[float]()
+        own, set_power, wanted = bmc.power_status, bmc.set_power, list[PowerState]()
+
+        def noted(state: PowerState, within_s: float) -> None:
+            wanted.append(state)
+            set_power(state, within_s)
 
         def busy() -> PowerState:
-            if bmc.orders and not ends:
-                ends.append(time.monotonic() + 0.4)
-            if ends and time.monotonic() < ends[0]:
+            if bmc.orders and wanted[-1] is PowerState.OFF:
                 raise NotNow("dut BMC: HTTP 503: too many user sessions")
             return own()
 
+        monkeypatch.setattr(bmc, "set_power", noted)
         monkeypatch.setattr(bmc, "power_status", busy)
         with pytest.raises(
             BenchFault, match=r"^dut BMC: power is not off within 0\.3 s; last seen: .*HTTP 503: too many"
@@ -198,16 +215,16 @@ class TestGreeting:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             yield listener
 
-    def greets(self, bench: FakeBench, taken: Run, port: int) -> bool:
+    def greeting(self, bench: FakeBench, taken: Run, port: int) -> bytes:
         bench.edit(bench.file, ("127.77.1.10", "127.0.0.1"), ("port: 2222", f"port: {port}"))
         server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("niclab.run.server.GREETING_WITHIN_S", 0.2)
-            return server._greets()
+            return server._greeting()
 
-    @pytest.mark.parametrize(("banner", "greets"), [(b"SSH-2.0-x\r\n", True), (b"HTTP/1.1", False), (b"", False)])
-    def test_only_ssh_counts(
-        self, bench: FakeBench, taken: Run, listener: socket.socket, banner: bytes, greets: bool
+    @pytest.mark.parametrize("banner", [b"SSH-2.0-x\r\n", b"HTTP/1.1", b""])
+    def test_the_first_words_are_heard(
+        self, bench: FakeBench, taken: Run, listener: socket.socket, banner: bytes
     ) -> None:
         def serve() -> None:
             connection, _ = listener.accept()
@@ -216,18 +233,18 @@ class TestGreeting:
 
         thread = Thread(target=serve)
         thread.start()
-        assert self.greets(bench, taken, listener.getsockname()[1]) is greets
+        assert self.greeting(bench, taken, listener.getsockname()[1]) == banner[:4]
         thread.join(timeout=5)
 
     def test_a_port_that_takes_the_connection_and_is_silent_does_not_greet(
         self, bench: FakeBench, taken: Run, listener: socket.socket
     ) -> None:
-        assert not self.greets(bench, taken, listener.getsockname()[1])
+        assert not self.greeting(bench, taken, listener.getsockname()[1])
 
     def test_nobody_there_does_not_greet(self, bench: FakeBench, taken: Run, listener: socket.socket) -> None:
         port = listener.getsockname()[1]
         listener.close()
-        assert not self.greets(bench, taken, port)
+        assert not self.greeting(bench, taken, port)
 
 
 class TestConsole:

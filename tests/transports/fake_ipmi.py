@@ -93,6 +93,8 @@ class FakeBmc:
 
     def _read_sdr(self, data: bytes) -> bytes:
         _, record_id, offset, count = struct.unpack("<HHBB", data)
+        if not self.records:
+            return b"\xcb"
         at = next((n for n, record in enumerate(self.records) if record[:2] == data[2:4]), 0 if record_id == 0 else -1)
         following = self.records[at + 1][:2] if at + 1 < len(self.records) else b"\xff\xff"
         return OK + following + self.records[at][offset : offset + count]

@@ -224,7 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
+        if "Content-Length" not in (headers or {}):
+            self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if not self.service.drip:
             self.wfile.write(data)

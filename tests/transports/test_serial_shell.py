@@ -16,13 +16,13 @@ from niclab.transports.console.serial import ConsoleEndpoint, KernelDeath, NotSe
 PASSWORD = "pass word!"
 _GETTY = r"""
 stty -echo 2>/dev/null; stty echo
-printf 'Welcome # to the > server\nLast login: yesterday\n'
+printf 'Welcome # to the > server\nLast login: yesterday\n%b' "$1"
 while :; do
     printf 'dut login: '; read user || exit
     [ -n "$user" ] || continue
     stty -echo; printf 'Password: '; IFS= read -r word; stty echo; printf '\n'
     if [ "$user" = root ] && [ "$word" = 'pass word!' ]; then
-        printf 'Last login: Sat Nov 21 on ttyS0\n# motd ends in a hash #\n'
+        printf 'Last login: Sat Nov 21 on ttyS0\n%b# motd ends in a hash #\n' "$2"
         exec env PS1='root@dut:~# ' sh -i
     fi
     sleep 0.1; printf 'Login incorrect\n'
@@ -112,6 +112,26 @@ def test_logging_in_through_a_getty_leaves_no_password_in_the_log(machine: Maker
     log = (tmp_path / "console.log").read_text()
     assert "Password: " in log
     assert PASSWORD not in log
+
+
+WORDS = [
+    "Every login: is logged. Password: yours alone\\n",
+    "login: see the rules\\nPassword: see the rules\\n",
+    "Last failed login: Mon Nov 23 10:00:00 on ttyS0\\nThere was 1 failed login attempt since the last one.\\n",
+    "Previous login: yesterday\\nAuthentication failures: 3\\n",
+    "Login incorrect since yesterday: 3 times\\n",
+    "Default password: none\\n",
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("after", [False, True], ids=["before the login", "after it"])
+def test_words_about_logins_are_no_prompts(machine: Maker, tmp_path: Path, words: str, after: bool) -> None:
+    console = machine(["sh", "-c", _GETTY, "getty", "" if after else words, words if after else ""])
+    console.login("root", PASSWORD, 20)
+    assert console.run("id -u >/dev/null", 5) == (0, "")
+    log = (tmp_path / "console.log").read_text()
+    assert PASSWORD not in log and "***" not in log, "nothing was typed where it is shown"
 
 
 def test_an_open_shell_needs_no_login(machine: Maker) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -50,6 +52,18 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snmp, "ANSWER_WITHIN_S", 0.5)
     monkeypatch.setattr(snmp, "RETRIES", 1)
     monkeypatch.setattr(snmp, "PROBE_WITHIN_S", 0.5)
+
+
+def as_answer(asked: bytes) -> bytes:
+    """A GET of v2c as its own answer: the variable has no value."""
+    return asked.replace(b"\xa0", b"\xa2", 1)
+
+
+def answer_all(peer: socket.socket, answer: Callable[[bytes], bytes], over: threading.Event) -> None:
+    while not over.is_set():
+        with contextlib.suppress(TimeoutError):
+            asked, sender = peer.recvfrom(65_535)
+            peer.sendto(answer(asked), sender)
 
 
 def login(agent: ToyAgent, who: Communities | User) -> Snmp:
@@ -200,6 +214,34 @@ class TestNoAnswer:
             hole.bind(("127.0.0.1", 0))
             with pytest.raises(ConnectionLost, match="it is not there, or "):
                 Snmp(SnmpEndpoint("sw1", "127.0.0.1", hole.getsockname()[1], RIGHT[version])).get(UPTIME.at(0))
+
+    @pytest.mark.parametrize(
+        ("answer", "kind", "words"),
+        [
+            (lambda asked: as_answer(asked)[:-2], ConnectionLost, "no answer"),
+            (lambda asked: asked[: len(asked) // 2], ConnectionLost, "no answer"),
+            (lambda asked: asked, ConnectionLost, "no answer"),
+            (lambda _: bytes(9000), ConnectionLost, "no answer"),
+            (as_answer, BenchFault, "is Null; wanted: a value of a kind that SNMP has"),
+        ],
+        ids=["a variable cut short", "half the question", "the question", "NULs", "a variable without a value"],
+    )
+    def test_datagrams_that_are_no_answers(
+        self, answer: Callable[[bytes], bytes], kind: type[BenchFault], words: str
+    ) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+            peer.bind(("127.0.0.1", 0))
+            peer.settimeout(0.1)
+            over = threading.Event()
+            thread = threading.Thread(target=answer_all, args=(peer, answer, over))
+            thread.start()
+            try:
+                with pytest.raises(kind, match=words) as caught:
+                    Snmp(SnmpEndpoint("sw1", "127.0.0.1", peer.getsockname()[1], RIGHT["v2c"])).get(UPTIME.at(0))
+            finally:
+                over.set()
+                thread.join()
+        assert type(caught.value) is kind
 
     def test_a_name_that_does_not_exist(self) -> None:
         with pytest.raises(

@@ -349,6 +349,12 @@ def test_a_guard_outlives_its_warden(guarded: _Guarded) -> None:
         "cat -- /proc/version",
         "cat /proc/self/mem",
         "cat /proc/no-such-file",
+        "cat /proc/1/cmdline",
+        "cat /proc/net/route /proc/1/cmdline",
+        "cat /proc/net/../1/cmdline",
+        "cat /sys/firmware/acpi/tables/DSDT",
+        "cat /sys/bus/pci/devices/*/config",
+        "cat /proc/net/protocols /proc/net/route",
         "cat /sys/kernel",
         "cat /proc/version /etc/hostname",
         "printf 'a\\nb' | cat",
@@ -363,6 +369,7 @@ def test_cat_gives_what_the_program_gives(shell: LocalShell, command: str) -> No
     assert _end(frame) == (expected.returncode, None, expected.stdout, expected.stderr)
 
 
-def test_cat_starts_no_program_for_a_file_of_proc(shell: LocalShell) -> None:
-    frame = shell.run("PATH=/nowhere; cat /proc/version")
-    assert _end(frame)[2] == Path("/proc/version").read_bytes()
+@pytest.mark.parametrize("file", ["/proc/irq/default_smp_affinity", "/proc/net/route"])
+def test_cat_starts_no_program_for_a_text_file_of_proc(shell: LocalShell, file: str) -> None:
+    frame = shell.run(f"PATH=/nowhere; cat {file}")
+    assert _end(frame)[2] == Path(file).read_bytes()

@@ -53,7 +53,7 @@ def until(
     *,
     within: float,
     what: str,
-    every: float = 0.1,
+    every: float | Callable[[], float] = 0.1,
     error: type[Exception] = BenchFault,
 ) -> T:
     """Ask ``condition`` every ``every`` seconds until it is truthy; return that value.
@@ -64,7 +64,7 @@ def until(
         condition: Asked until it returns something truthy, which is returned.
         within: Deadline in seconds.
         what: What is waited for, for the message.
-        every: Seconds between two questions.
+        every: Seconds between two questions; a function is asked for them after each question.
         error: Class of the error that is raised when the deadline passes.
 
     Raises:
@@ -80,7 +80,7 @@ def until(
             if last_chance:
                 raise error(f"{what}: not within {within:g} s (last seen: {answer!r})")
             waited = True
-            time.sleep(min(every, deadline.left))
+            time.sleep(min(every() if callable(every) else every, deadline.left))
     finally:
         if waited:
             note(MarkKind.STATE, what, deadline.seconds - deadline.left)

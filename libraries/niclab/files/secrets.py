@@ -16,7 +16,8 @@ from niclab.core.verdict import BenchFault
 SHORTEST_SECRET = 6
 """Characters. A shorter secret cannot be masked: it is part of innocent words and numbers."""
 
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_USED_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_WRITTEN_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _HANDED_OUT: dict[str, None] = {}
 
 
@@ -119,13 +120,7 @@ def refuse_shared(file: Path, status: os.stat_result, what: str) -> None:
     Raises:
         BenchFault: It belongs to another user, or group or others may use it.
     """
-    if status.st_uid not in (os.geteuid(), 0):
-        raise BenchFault(
-            f"{file}: this {what} belongs to user {status.st_uid}; expected user {os.geteuid()}, who runs this, or root"
-        )
-    mode = stat.S_IMODE(status.st_mode)
-    if mode & _OTHERS:
-        raise BenchFault(f"{file}: group or others may use this {what} (mode {mode:04o}); wanted: chmod 600 '{file}'")
+    _refuse_others(file, status, what, _USED_BY_OTHERS, "use", "chmod 600")
 
 
 def refuse_writable(file: Path, status: os.stat_result, what: str) -> None:
@@ -139,15 +134,17 @@ def refuse_writable(file: Path, status: os.stat_result, what: str) -> None:
     Raises:
         BenchFault: It belongs to another user, or group or others may write it.
     """
+    _refuse_others(file, status, what, _WRITTEN_BY_OTHERS, "write", "chmod go-w")
+
+
+def _refuse_others(file: Path, status: os.stat_result, what: str, forbidden: int, use: str, mend: str) -> None:
     if status.st_uid not in (os.geteuid(), 0):
         raise BenchFault(
             f"{file}: this {what} belongs to user {status.st_uid}; expected user {os.geteuid()}, who runs this, or root"
         )
     mode = stat.S_IMODE(status.st_mode)
-    if mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise BenchFault(
-            f"{file}: group or others may write this {what} (mode {mode:04o}); expected: chmod go-w '{file}'"
-        )
+    if mode & forbidden:
+        raise BenchFault(f"{file}: group or others may {use} this {what} (mode {mode:04o}); expected: {mend} '{file}'")
 
 
 def _read(file: Path, name: str) -> dict[str, str]:

@@ -30,9 +30,15 @@ from niclab.transports.ssh.ssh import Job, Result, SshEndpoint, SshHost
 from niclab.transports.ssh.ssh_job import ending_command
 
 GREETING_WITHIN_S = 1.0
+LOOK_EVERY_S, LOOK_AT_LEAST_EVERY_S = 0.2, 2.0
+"""Pauses while a server starts. OpenSSH since 9.8 counts a second for each connection that does not log in, and shuts
+out a client that has 15 (sshd_config(5), PerSourcePenalties: noauth, min): every 2 s never adds up.
+"""
 ANSWER_WITHIN_S = 5.0
 """A server that runs answers ``true`` over an open connection in milliseconds, over a new one in a second or two."""
 POWER_WITHIN_S = 30.0
+
+_SSH_GREETING = b"SSH-"
 
 
 class Server:
@@ -218,17 +224,17 @@ class Server:
         except BenchFault:
             return False
 
-    def _greets(self) -> bool:
-        """Does an SSH server greet? A quick look before a login that would wait long for a server that still boots."""
+    def _greeting(self) -> bytes:
+        """What the SSH port says first. A quick look before a login that would wait long for a server that boots."""
         entry = self.description.ssh
         if entry.jump is not None:
-            return True  # cannot be seen from here
+            return _SSH_GREETING  # cannot be seen from here
         try:
             with socket.create_connection((entry.address, entry.port), timeout=GREETING_WITHIN_S) as connection:
                 connection.settimeout(GREETING_WITHIN_S)
-                return connection.recv(4).startswith(b"SSH-")
+                return connection.recv(len(_SSH_GREETING))
         except OSError:
-            return False
+            return b""
 
     def wait_ready(self, since: str | None = None) -> None:
         """Wait until the server runs commands, and take its lease again, which a restart has removed.
@@ -240,10 +246,16 @@ class Server:
             BenchFault: It does not within ``boot.ready_within_s``, or somebody else has taken its lease meanwhile.
         """
 
-        def ready() -> bool:
-            return self._greets() and self.answers() and (since is None or self._has_booted(since))
+        pause_s = LOOK_EVERY_S
 
-        until(ready, within=self.description.boot.ready_within_s, what=f"{self.name} to answer over SSH", every=0.2)
+        def ready() -> bool:
+            nonlocal pause_s
+            greeting = self._greeting()
+            pause_s = min(2 * pause_s, LOOK_AT_LEAST_EVERY_S) if greeting else LOOK_EVERY_S
+            return greeting == _SSH_GREETING and self.answers() and (since is None or self._has_booted(since))
+
+        within_s, what = self.description.boot.ready_within_s, f"{self.name} to answer over SSH"
+        until(ready, within=within_s, what=what, every=lambda: pause_s)
         self.crashed_by_lab = False
         if self.lease is not None:
             self.lease.take()

@@ -13,6 +13,7 @@ from niclab.hosts.kernel.marked_log import MarkedLog
 
 _NOT_FOUND = 127
 _KERNEL = re.compile(r"[0-9]+\.[0-9]+\S*")
+_OPENSSH = re.compile(r"OpenSSH_([0-9][0-9A-Za-z.]*)")
 _BUSYBOX = re.compile(r"BusyBox v?([0-9][0-9A-Za-z.]*)")
 _VERSION = re.compile(r"(?<![\w.])v?([0-9]+(?:\.[0-9]+)*[0-9A-Za-z.+~-]*)")
 
@@ -69,5 +70,5 @@ def read_tool_version(text: str, *, refused: bool = False) -> str:
     busybox = _BUSYBOX.search(text)
     if busybox is not None:
         return f"busybox {busybox[1]}"
-    match = None if refused else _VERSION.search(text)
+    match = None if refused else _OPENSSH.search(text) or _VERSION.search(text)
     return match[1].rstrip(".") if match else UNKNOWN_VERSION

@@ -36,7 +36,7 @@ _MESSAGES = "sysctl -n kern.msgbuf"
 class FreeBsdSystem(CommonSystem):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
-    VERSION_OPTIONS: ClassVar = {"netperf": "-V", "fio": "-v"}
+    VERSION_OPTIONS: ClassVar = {"netperf": "-V", "fio": "-v", "ssh": "-V"}
 
     def needed_tools(self) -> tuple[str, ...]:
         """Programs without which nothing can be asked here; timeout and python3 are packages on older releases."""

@@ -47,6 +47,7 @@ class LinuxSystem(CommonSystem):
         "ping": "-V",
         "netperf": "-V",
         "fio": "-v",
+        "ssh": "-V",
         "busybox": "--help",
     }
 

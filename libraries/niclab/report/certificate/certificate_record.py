@@ -124,7 +124,9 @@ class CertificateRecord(_Part):
     expected_tests: int | None
     inputs: dict[str, str]
     identity: dict[str, str | int | list[str] | None] = Field(description="The card, by its sheet.")
-    equipment: dict[str, object] = Field(description="Servers with their ports, paths, and switch, by the bench file.")
+    equipment: dict[str, object] = Field(
+        description="Servers with their ports, paths, and switch, by the bench file; software as the servers say it."
+    )
     figures: list[CertifiedFigure]
     charts: list[str] = Field(description="Files of the evidence.")
     counts: dict[Verdicts, int]

@@ -37,7 +37,7 @@ def identity_of(run_dir: Path) -> dict[str, Any]:
 
 
 def bench_of(run_dir: Path, run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the servers with their ports, and the paths between them; empty where no bench file was kept.
+    """Return the servers with ports and software, and the paths between them; empty where no bench file was kept.
 
     Args:
         run_dir: Folder of the run.
@@ -57,7 +57,10 @@ def bench_of(run_dir: Path, run: Mapping[str, Any]) -> dict[str, Any]:
             for each in bench.deviations
             if sheet and each.card == sheet.name
         ],
-        "servers": {role.value: _server(bench, role, links) for role in Role},
+        "servers": {
+            role.value: {**_server(bench, role, links), "software": (run.get("software") or {}).get(role.value, {})}
+            for role in Role
+        },
         "paths": [
             {"name": path.name, "ends": list(path.ends), "through": path.through.value, "rate_scale": path.rate_scale}
             for path in bench.paths

@@ -101,6 +101,7 @@ def new_run(
         "continued": [],
         "robot_rc": None,
         "facts": {},
+        "software": {},
     }
     write_json(run_dir / RUN_FILE, run)
     (run_dir / EVIDENCE_FOLDER).mkdir()
@@ -229,6 +230,19 @@ def record_facts(run_dir: Path, **facts: str) -> None:
         if known.setdefault(name, value) != value:
             raise BenchFault(f"{run_dir / RUN_FILE}: facts.{name}: {value!r} now, {known[name]!r} earlier in this run")
     _update(run_dir, {"facts": known})
+
+
+def note_software(run_dir: Path, software: Mapping[str, Mapping[str, str]]) -> None:
+    """Note what the servers run; a run that is continued notes it again.
+
+    Args:
+        run_dir: Folder of the run.
+        software: Role -> name of a program -> its version.
+
+    Raises:
+        BenchFault: The run folder cannot be read or written.
+    """
+    _update(run_dir, {"software": {role: dict(versions) for role, versions in software.items()}})
 
 
 def record_attempts(run_dir: Path, earlier: Sequence[Mapping[str, str]], unknown: str) -> None:

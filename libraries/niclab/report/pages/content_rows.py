@@ -36,6 +36,16 @@ def counted(counts: Mapping[str, int], whose: str) -> str:
     return f"{total} test{'s' * (total != 1)} {whose}{f': {parts}' if parts else ''}"
 
 
+def _software(certificate: Mapping[str, Any]) -> dict[str, str]:
+    """What each server runs."""
+    servers = (certificate.get("equipment") or {}).get("servers", {})
+    return {
+        f"Software of {role}": ", ".join(f"{name} {version}" for name, version in server["software"].items())
+        for role, server in servers.items()
+        if "software" in server
+    }
+
+
 def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return names and values: card, software, bench, lab."""
     facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
@@ -50,6 +60,7 @@ def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
         "Subject": certificate["subject"],
         **{name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *others)},
         "Bench": certificate["bench"],
+        **_software(certificate),
         "Started": moment(certificate["started"]),
         "Finished": moment(certificate["finished"]),
         "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence.runfolder import RUN_FILE, record_facts
+from niclab.report.evidence.runfolder import RUN_FILE, note_software, record_facts
 from niclab.run.run import Run
+from niclab.run.watching.software import software_of
 
 
 class CardFacts:
@@ -21,7 +22,7 @@ class CardFacts:
         self._found: dict[str, str] = {}
 
     def record(self) -> dict[str, str]:
-        """Read the facts, and note them for the certificate.
+        """Read the facts, and note them for the certificate, with the software of both servers.
 
         Returns:
             Name -> value of each fact.
@@ -32,6 +33,7 @@ class CardFacts:
         self._found = self._read()
         if (self._run.run_dir / RUN_FILE).exists():
             record_facts(self._run.run_dir, **self._found)
+            note_software(self._run.run_dir, software_of(self._run))
         return dict(self._found)
 
     def require_unchanged(self) -> None:

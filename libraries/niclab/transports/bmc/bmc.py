@@ -18,6 +18,7 @@ POLL_POWER_EVERY_S = 0.2
 NOT_NOW_WITHIN_S = 20.0
 """How long a BMC that says "not now" is asked again by one call; :meth:`Bmc.set_power` asks until its own deadline."""
 ASK_AGAIN_EVERY_S = 0.5
+_LONGEST_WORDS = 500
 
 
 class InsufficientPrivilege(BenchFault):
@@ -102,6 +103,12 @@ class SelEntry:
     sensor: str | None
     event: str
     asserted: bool | None
+
+
+def plain(text: str) -> str:
+    """Words of a BMC as messages and reports may quote them: one line of printable characters, not too long."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 2 * _LONGEST_WORDS])
+    return " ".join(shown.split())[:_LONGEST_WORDS]
 
 
 class Bmc(Protocol):

@@ -14,8 +14,6 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, TypeVar
 
 import pyipmi
@@ -40,7 +38,11 @@ from niclab.transports.bmc.bmc import (
     SelEntry,
     Sensor,
     SensorStatus,
+    plain,
 )
+from niclab.transports.bmc.ipmi_records import DeviceId, IpmiEndpoint, Privilege
+
+__all__ = ["DeviceId", "Ipmi", "IpmiEndpoint", "Privilege"]
 
 T = TypeVar("T")
 
@@ -98,40 +100,6 @@ _CONTROLS = {
     PowerAction.NMI: "chassis_control_diagnostic_interrupt",
 }
 logging.getLogger("pyipmi").setLevel(logging.WARNING)  # at DEBUG it logs sessions with their passwords
-
-
-class Privilege(Enum):
-    """Privilege level of a session. Every call here needs OPERATOR at most (IPMI v2.0, appendix G)."""
-
-    USER = "user"
-    OPERATOR = "operator"
-    ADMINISTRATOR = "administrator"
-
-
-@dataclass(frozen=True)
-class IpmiEndpoint:
-    """The address of a BMC, and the login there.
-
-    ``address``: IPv4 or a name with one. ``cipher_suite``: 17, or 3 for older BMCs (table 22-20).
-    """
-
-    name: str
-    address: str
-    port: int
-    user: str
-    password: str = field(repr=False)
-    cipher_suite: int = 17
-    privilege: Privilege = Privilege.OPERATOR
-
-
-@dataclass(frozen=True)
-class DeviceId:
-    """The identity that the BMC reports. ``manufacturer_id`` is an IANA enterprise number."""
-
-    manufacturer_id: int
-    product_id: int
-    firmware: str
-    ipmi_version: str
 
 
 class _Keys(SessionKeys):  # type: ignore[misc]  # pyipmi has no types
@@ -223,7 +191,7 @@ class Ipmi(Bmc):
     def sel(self) -> list[SelEntry]:
         def read(bmc: Any) -> list[SelEntry] | None:
             try:
-                records = [bytes(entry.data) for entry in bmc.sel_entries()]
+                records = _whole(bmc, lambda: [bytes(entry.data) for entry in bmc.sel_entries()])
             except errors.CompletionCodeError as error:
                 if error.cc == constants.CC_INV_CMD:
                     return None
@@ -249,7 +217,12 @@ class Ipmi(Bmc):
     def _sdr(self, bmc: Any) -> list[Any]:
         """The sensor records; read once, since they are slow to read and change with the BMC's firmware only."""
         if self._records is None:
-            self._records = list(bmc.sdr_repository_entries())
+            try:
+                self._records = _whole(bmc, lambda: list(bmc.sdr_repository_entries()))
+            except errors.CompletionCodeError as error:
+                if error.cc != constants.CC_REQ_DATA_NOT_PRESENT:
+                    raise
+                return []  # the BMC has none, as long as it starts at least
         return self._records
 
     def _call(self, what: str, work: Callable[[Any], T], within_s: float = CALL_WITHIN_S) -> T:
@@ -360,10 +333,19 @@ def _no_session(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
     return BenchFault(f"{subject}: no session: {words}")
 
 
+def _whole(bmc: Any, read: Callable[[], T]) -> T:
+    """Read a list, and again where a new entry or another reader has ended the reservation (IPMI v2.0, 31.4)."""
+    while True:
+        try:
+            return read()
+        except errors.CompletionCodeError as error:
+            if error.cc != constants.CC_RES_CANCELED or not bmc.interface.waits():
+                raise
+
+
 def _name(record: Any) -> str:
     """Name of a sensor; its number when the record has none."""
-    text = str(getattr(record, "device_id_string", "")).strip("\0 ")
-    return text or f"sensor 0x{record.number:02x}"
+    return plain(str(getattr(record, "device_id_string", ""))) or f"sensor 0x{record.number:02x}"
 
 
 def _sensor(bmc: Any, record: Any) -> Sensor:

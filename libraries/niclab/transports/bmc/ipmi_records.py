@@ -1,13 +1,50 @@
-"""The meaning of IPMI's numbers: sensor units and states, and the words of the event log. No network here.
+"""What is asked for and the meaning of IPMI's numbers: sensor units and states, the event log. No network here.
 
 Tables are those of the IPMI v2.0 specification, revision 1.1.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum
 
 from niclab.transports.bmc.bmc import SelEntry, SensorKind, SensorStatus
+
+
+class Privilege(Enum):
+    """Privilege level of a session. Every call here needs OPERATOR at most (IPMI v2.0, appendix G)."""
+
+    USER = "user"
+    OPERATOR = "operator"
+    ADMINISTRATOR = "administrator"
+
+
+@dataclass(frozen=True)
+class IpmiEndpoint:
+    """The address of a BMC, and the login there.
+
+    ``address``: IPv4 or a name with one. ``cipher_suite``: 17, or 3 for older BMCs (table 22-20).
+    """
+
+    name: str
+    address: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    cipher_suite: int = 17
+    privilege: Privilege = Privilege.OPERATOR
+
+
+@dataclass(frozen=True)
+class DeviceId:
+    """The identity that the BMC reports. ``manufacturer_id`` is an IANA enterprise number."""
+
+    manufacturer_id: int
+    product_id: int
+    firmware: str
+    ipmi_version: str
+
 
 THRESHOLD = 0x01
 """Generic event type of sensors with thresholds (table 42-1)."""

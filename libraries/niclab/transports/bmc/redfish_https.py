@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -69,6 +70,7 @@ class _Answer:
     reason: str
     location: str | None
     body: bytes
+    retry_after: str = ""
 
 
 class _TooLong(Exception):
@@ -137,7 +139,7 @@ class Https:
                 self._patience = Deadline(NOT_NOW_WITHIN_S)
             if not (self._doubted and not doubted) and not (is_busy and self._patience and not self._patience.expired):
                 return answer
-            pause(ASK_AGAIN_EVERY_S)
+            pause(_pause_s(answer.retry_after, self._patience if is_busy else None))
 
     def _exchange(self, subject: str, method: str, path: str, body: Json | None) -> _Answer:
         within_s = min(REQUEST_WITHIN_S, self._deadline.left)
@@ -152,8 +154,13 @@ class Https:
         except _LOST as error:
             self._hang_up()
             self.close()
-            reason = f"not within {within_s:g} s" if isinstance(error, queue.Empty) else str(error)
+            reason = self._overdue(within_s) if isinstance(error, queue.Empty) else str(error)
             raise ConnectionLost(f"{subject}: no answer from {self._end.url}: {reason}") from error
+
+    def _overdue(self, within_s: float) -> str:
+        if within_s < REQUEST_WITHIN_S:
+            return f"the call is not done within its {self._deadline.seconds:g} s"
+        return f"not within {within_s:g} s"
 
     def _send(self, method: str, path: str, body: Json | None, deadline: Deadline) -> _Answer:
         """Send, and once more where that is harmless and the kept connection turns out to have been closed."""
@@ -169,7 +176,8 @@ class Https:
             response = session.get_adapter(url).send(request, stream=True, timeout=timeout, verify=verify)
             location = response.headers["Location"] if response.is_redirect else None
             with response:
-                return _Answer(response.status_code, response.reason or "", location, _body(response, deadline))
+                again = response.headers.get("Retry-After", "")
+                return _Answer(response.status_code, response.reason or "", location, _body(response, deadline), again)
 
         try:
             return _within(deadline.left, send)
@@ -273,6 +281,13 @@ def _adapter(connected: Callable[[HTTPSConnection], None]) -> HTTPAdapter:
     adapter = HTTPAdapter()
     adapter.poolmanager.pool_classes_by_scheme = {"https": Pool}
     return adapter
+
+
+def _pause_s(retry_after: str, patience: Deadline | None) -> float:
+    """Seconds to the next question: those of ``Retry-After`` (RFC 9110, 10.2.3) as far as the patience goes."""
+    if patience is None or not re.fullmatch(r"[0-9]{1,9}", retry_after):
+        return ASK_AGAIN_EVERY_S
+    return max(ASK_AGAIN_EVERY_S, min(float(retry_after), patience.left))
 
 
 def _body(response: requests.Response, deadline: Deadline) -> bytes:

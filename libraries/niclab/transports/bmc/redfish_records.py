@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from niclab.transports.bmc.bmc import PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.bmc.bmc import PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus, plain
 
 Json = dict[str, Any]
 
-_LONGEST_WORDS = 500
 _MOST_MESSAGES = 10
 
 RESET_TYPES = {
@@ -173,9 +172,3 @@ def _message(detail: Json) -> str:
     if detail.get("Message"):
         return f"{detail['Message']} ({identity})" if identity else str(detail["Message"])
     return f"{identity} ({listed})" if listed else str(identity)
-
-
-def plain(text: str) -> str:
-    """Words of a service as messages and reports may quote them: one line of printable characters, not too long."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 2 * _LONGEST_WORDS])
-    return " ".join(shown.split())[:_LONGEST_WORDS]

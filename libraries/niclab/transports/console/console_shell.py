@@ -18,11 +18,14 @@ from niclab.transports import AuthenticationFailed
 
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\^_]|\x1b\][^\x07]*\x07")
 _LINE_LIMIT = 1000  # of one typed line; the smallest line buffer met: 1024 (FreeBSD's TTYHOG)
+_END = r"(?:\x1b\[[0-?]*[ -/]*[@-~])*\Z"
 _LOGIN = re.compile(
-    r"(?P<refused>Login incorrect|Authentication failure)"
-    r"|(?P<login>(?<!Last )login: ?)"
-    r"|(?P<password>[Pp]assword(?: for \w+)?: ?)"
-    r"|(?P<prompt>[#$%>] ?(?:\x1b\[[0-?]*[ -/]*[@-~])*\Z)"
+    # banners and messages of the day have all of these words, but neither alone on a line nor waiting behind them
+    r"(?P<refused>^[\r ]*(?:Login incorrect|Authentication failure)\.?[\r ]*\n)"
+    rf"|(?P<login>^[\r ]*(?:\S+ )?login: ?{_END})"
+    rf"|(?P<password>[Pp]assword(?: for \w+)?: ?{_END})"
+    rf"|(?P<prompt>[#$%>] ?{_END})",
+    re.MULTILINE,
 )
 _WAKE_EVERY_S = 2.0
 _PROMPT_TEST_S = 5.0

@@ -1,9 +1,9 @@
-"""Odd and hostile answers of BMCs, switches and consoles: each ends in time, as a value or a verdict in words."""
+"""Odd and hostile answers of BMCs: each ends in time, as a value or a verdict in words."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,22 +14,15 @@ import pytest
 from fake_ipmi import APP, CHASSIS, OK, SENSOR, STORAGE, FakeBmc, FakeLan, event, sensor_record
 from fake_redfish import CHASSIS as BOX
 from fake_redfish import ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, error
-from fake_switch import PORTS, FakeSwitch
 from odd_answers import Fault, Odd, check, rows
 from pyipmi import errors
-from toy_consoles import TcpConsole, running
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.switch.switch import Switch
 from niclab.transports import AuthenticationFailed, ConnectionLost
 from niclab.transports.bmc import bmc, ipmi, redfish, redfish_https
-from niclab.transports.bmc.bmc import CommandRefused, NotNow, PowerState
+from niclab.transports.bmc.bmc import CommandRefused, InsufficientPrivilege, NotNow, PowerState
 from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
 from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
-from niclab.transports.console.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
-from niclab.transports.snmp import snmp_agent
-from niclab.transports.snmp.snmp_agent import NoSuchVariable
-from niclab.transports.snmp.snmp_records import ValueKind
 
 BUSY = {
     "error": {
@@ -61,9 +54,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bmc, "POLL_POWER_EVERY_S", 0.01)
     monkeypatch.setattr(redfish_https, "REQUEST_WITHIN_S", 2.0)
     monkeypatch.setattr(redfish, "MOST_MEMBERS", 20)
+    monkeypatch.setattr(redfish, "LIST_WITHIN_S", 0.7)
     monkeypatch.setattr(ipmi, "LIST_WITHIN_S", 0.5)
-    monkeypatch.setattr(snmp_agent, "LONGEST_WALK", 200)
-    monkeypatch.setattr(snmp_agent, "WALK_WITHIN_S", 0.3)
 
 
 # Redfish
@@ -138,6 +130,37 @@ def endless_pages(service: FakeService) -> None:
 def bomb(service: FakeService) -> None:
     """A small body that is a large one unpacked."""
     service.first_answers["GET", SYSTEM] = [(200, gzip.compress(b" " * (9 * MIB)), {"Content-Encoding": "gzip"})]
+
+
+def sent(service: FakeService, method: str, path: str, status: int, location: str) -> None:
+    """A request is sent on once."""
+    service.first_answers[method, path] = [(status, "", {"Location": location})]
+
+
+def circle_of_redirects(service: FakeService) -> None:
+    service.first_answers["GET", SYSTEM] = [(308, "", {"Location": SYSTEM})] * 9
+
+
+def empty_pages(service: FakeService) -> None:
+    """Each page has a next one, and nothing else."""
+    own, pages = service.carry_out, itertools.count()
+
+    def carry_out(method: str, path: str, body: Any) -> Any:
+        if not path.startswith(ENTRIES):
+            return own(method, path, body)
+        return 200, {"Members": [], "Members@odata.nextLink": f"{ENTRIES}?page={next(pages)}"}
+
+    service.carry_out = carry_out  # type: ignore[method-assign]
+
+
+def entry(**fields: object) -> Callable[[FakeService], object]:
+    """The log has this one entry."""
+    one = {"Id": "1", "Message": "x", **fields}
+    return changed(ENTRIES, Members=[one], **{"Members@odata.nextLink": None})
+
+
+def reading(**fields: object) -> Callable[[FakeService], object]:
+    return always("GET", f"{BOX}/Thermal", 200, {"Temperatures": [{"Name": "CPU", **fields}]})
 
 
 def no_sel(service: FakeService) -> None:
@@ -249,6 +272,65 @@ REDFISH = [
         Fault(CommandRefused, "GET .*/ResetActionInfo: HTTP 404")),
     Odd("no reset types at all", action_info([]), reset,
         Fault(CommandRefused, "reset is not offered; offered: nothing")),
+    Odd("a reset not authorised once", first("POST", RESET, (401, "")), reset, None),
+    Odd("forbidden", always("GET", SYSTEM, 403, ""), status,
+        Fault(InsufficientPrivilege, r"HTTP 403: Forbidden \(user admin\)")),
+    Odd("an error in HTML", always("GET", SYSTEM, 500, "<html>\0</html>"), status,
+        Fault(CommandRefused, "HTTP 500: Internal Server Error$")),
+    Odd("an error that is a text", always("POST", RESET, 400, {"error": "no"}), reset,
+        Fault(CommandRefused, "HTTP 400: Bad Request$")),
+    Odd("arguments that are no list", always("POST", RESET, 400,
+        {"error": {"@Message.ExtendedInfo": [{"MessageId": "A.1.B", "MessageArgs": 7}, "x", None]}}), reset,
+        Fault(CommandRefused, r"HTTP 400: A\.1\.B \(7\)$")),
+    Odd("half a JSON", always("GET", SYSTEM, 200, '{"PowerState": "O'), status,
+        Fault(BenchFault, "the answer is no JSON object: '{\"PowerState\": \"O'")),
+    Odd("a page in HTML", always("GET", SYSTEM, 200, "<html>log in</html>"), status,
+        Fault(BenchFault, "the answer is no JSON object: '<html>log in")),
+    Odd("nothing at all", always("GET", SYSTEM, 200, ""), status,
+        Fault(BenchFault, "the answer is no JSON object: ''")),
+    Odd("a list", always("GET", SYSTEM, 200, "[]"), status, Fault(BenchFault, "the answer is no JSON object: '\\[]'")),
+    Odd("a NUL byte", always("GET", SYSTEM, 200, '{"PowerState":\0"On"}'), status,
+        Fault(BenchFault, r"the answer is no JSON object: '.*\\x00")),
+    Odd("a state with a NUL behind it", always("GET", SYSTEM, 200, {"PowerState": "On\0"}), status,
+        Fault(BenchFault, r"PowerState is 'On\\x00', wanted one of: On")),
+    Odd("UTF-16", first("GET", SYSTEM, (200, '{"PowerState": "On"}'.encode("utf-16"))), status, PowerState.ON),
+    Odd("Latin-1", first("GET", SYSTEM, (200, '{"Name": "Größe", "PowerState": "On"}'.encode("latin-1"))), status,
+        Fault(BenchFault, "the answer is no JSON object")),
+    Odd("a state as a number", always("GET", SYSTEM, 200, {"PowerState": 1}), status,
+        Fault(BenchFault, "PowerState is 1, wanted one of: On")),
+    Odd("a state as a truth", always("GET", SYSTEM, 200, {"PowerState": True}), status,
+        Fault(BenchFault, "PowerState is True, wanted one of: On")),
+    Odd("200 MB that do not come", lambda service: service.first_answers.update(
+        {("GET", SYSTEM): [(200, b"{", {"Content-Length": "200000000"})]}), status,
+        Fault(ConnectionLost, r"no answer from https://127.*: not within 2 s|timed out")),
+    Odd("sent on in a circle", circle_of_redirects, status,
+        Fault(BenchFault, "sent on more than 3 times, wanted an answer")),
+    Odd("sent on without TLS", lambda service: sent(service, "GET", SYSTEM, 308, service.url.replace("https", "http")),
+        status, Fault(BenchFault, r"sent on to 'http://127.*wanted an answer from https://")),
+    Odd("sent to another port", lambda service: sent(service, "GET", SYSTEM, 308, "https://127.0.0.1:1/x"), status,
+        Fault(BenchFault, r"sent on to 'https://127\.0\.0\.1:1/x' \(HTTP 308\), wanted an answer from")),
+    Odd("an order sent on as a question", lambda service: sent(service, "POST", RESET, 302, "/x"), reset,
+        Fault(BenchFault, r"sent on to '/x' \(HTTP 302\), wanted an answer here, or HTTP 307 or 308")),
+    Odd("sent on to where it was", lambda service: sent(service, "GET", SYSTEM, 303, ""), status, PowerState.OFF),
+    Odd("empty pages without end", empty_pages, sel,
+        Fault(ConnectionLost, r"the call is not done within its 0\.7 s$")),
+    Odd("a time without a zone", entry(Created="2018-12-19T04:28:34"), sel,
+        Fault(BenchFault, "log entry 1: Created is '2018-12-19T04:28:34', wanted a time with its zone")),
+    Odd("a time that is none", entry(Created="0000-00-00T00:00:00Z"), sel, Fault(BenchFault, "cannot be read: ")),
+    Odd("a time as a number", entry(Created=1545193714), sel, Fault(BenchFault, "cannot be read: ")),
+    Odd("an entry without words", entry(Message=""), sel, Fault(BenchFault, "Id '1' and Message '', wanted both")),
+    Odd("no time, and a number as Id", entry(Id=7), lambda client: [(each.id, each.time) for each in client.sel()],
+        [("7", None)]),
+    Odd("a reading as a text", reading(ReadingCelsius="40"), lambda client: client.sensors(),
+        Fault(BenchFault, "sensor CPU reads '40', wanted a number")),
+    Odd("a status as a list", reading(ReadingCelsius=40, Status=["OK"]), lambda client: client.sensors(),
+        Fault(BenchFault, "the answer cannot be read")),
+    Odd("a sensor without a name", reading(Name=None, ReadingCelsius=40), lambda client: client.sensors(),
+        Fault(BenchFault, "a sensor without Name")),
+    Odd("no system", changed("/redfish/v1/Systems", Members=[]), status,
+        Fault(BenchFault, "the service has systems none; wanted exactly one")),
+    Odd("members that are no list", changed("/redfish/v1/Systems", Members={"a": 1}), status,
+        Fault(BenchFault, "/redfish/v1/Systems has no list of Members")),
 ]  # fmt: skip
 
 
@@ -261,6 +343,29 @@ def test_redfish(row: Odd, tmp_path: Path) -> None:
     finally:
         client.close()
         service.stop()
+
+
+@pytest.mark.parametrize(
+    ("said", "waits_s"),
+    [("0", 0.02), ("1", 1.0), ("86400", 1.0), ("-5", 0.02), ("soon", 0.02), ("1e9", 0.02), ("", 0.02),
+     ("Fri, 31 Dec 1999 23:59:59 GMT", 0.02)],
+)  # fmt: skip
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_busy_service_says_when_to_ask_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, waits_s: float, code: int
+) -> None:
+    """Never longer than it is asked at all."""
+    pauses = list[float]()
+    monkeypatch.setattr(redfish_https, "pause", pauses.append)
+    service = FakeService(tmp_path)
+    service.first_answers["GET", SYSTEM] = [(code, "", {"Retry-After": said})]
+    client = Redfish(RedfishEndpoint("dut BMC", service.url, USER, PASSWORD, service.ca_file))
+    try:
+        assert client.power_status() is PowerState.OFF
+    finally:
+        client.close()
+        service.stop()
+    assert pauses == [pytest.approx(waits_s, abs=0.3 if waits_s == 1 else 0.001)]
 
 
 def test_a_flood_ends_with_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,6 +407,12 @@ def circle(fake: FakeBmc) -> None:
     fake.answers[STORAGE, 0x43] = OK + b"\x01\x00" + fake.events[0]
 
 
+def taken_reservation(fake: FakeBmc) -> None:
+    """Another reader of the log has made a reservation in between (completion code C5h)."""
+    fake.events = [event(1, 0x01, 1, 0x01, 0x59), event(2, 0x01, 1, 0x01, 0x59)]
+    fake.first_answers[STORAGE, 0x43] = [b"\xc5"]
+
+
 def full(times: int) -> Callable[[FakeBmc], object]:
     return lambda fake: fake.open_faults.extend(errors.MessageStatusCodeError(0x01) for _ in range(times))
 
@@ -315,7 +426,37 @@ IPMI = [
     *[Odd(f"{code:02x} once", codes(STATUS, code), status, PowerState.OFF)
       for code in (0xC0, 0xC3, 0xD0, 0xD1, 0xD2, 0xFF)],
     *[Odd(f"{code:02x} for ever", constant(STATUS, bytes([code])), status,
-          Fault(NotNow, f"power status: not now: completion code 0x{code:02x}: ")) for code in (0xC0, 0xD2, 0xFF)],
+          Fault(NotNow, f"power status: not now: completion code 0x{code:02x}: "))
+      for code in (0xC0, 0xC3, 0xD0, 0xD1, 0xD2, 0xFF)],
+    Odd("busy for ever for an order", constant(CONTROL, b"\xc0"), lambda client: client.set_power(PowerState.ON, 0.3),
+        Fault(BenchFault, r"power is not on within 0\.3 s; last seen: off; dut BMC: power on: not now: .* 0xc0")),
+    Odd("an order that is taken and not done", lambda fake: setattr(fake, "stuck", True),
+        lambda client: client.set_power(PowerState.ON, 0.3), Fault(BenchFault, "power is not on within .*seen: off$")),
+    Odd("a reservation that another took", taken_reservation,
+        lambda client: [each.id for each in client.sel()], ["1", "2"]),
+    Odd("a name that colours the terminal", lambda fake: fake.records.append(sensor_record(1, 1, "T\0\x1b[31m")),
+        lambda client: [each.name for each in client.sensors()], ["T [31m"]),
+    Odd("a name of NULs", lambda fake: fake.records.append(sensor_record(1, 1, "\0\0")),
+        lambda client: [each.name for each in client.sensors()], ["sensor 0x01"]),
+    Odd("half a sensor record", lambda fake: fake.records.append(sensor_record(1, 1, "T")[:20]),
+        lambda client: client.sensors(), Fault(ConnectionLost, "sensors: no answer from .*: the deadline passed")),
+    Odd("a reservation that is always another's", lambda fake: [taken_reservation(fake),
+        constant((STORAGE, 0x43), b"\xc5")(fake)], sel,
+        Fault(CommandRefused, "event log: refused with completion code 0xc5: Reservation Canceled")),
+    Odd("a log and no sensor records", lambda fake: fake.events.append(event(1, 1, 7, 1, 0x59)),
+        lambda client: [each.sensor for each in client.sel()], ["sensor 0x07"]),
+    Odd("no sensor records", lambda _: None, lambda client: client.sensors(), []),
+    Odd("a time that the BMC did not know", lambda fake: fake.events.append(event(1, 1, 1, 1, 0x59, 0xFFFFFFFF)),
+        lambda client: [each.time for each in client.sel()], [None]),
+    Odd("a time since its start", lambda fake: fake.events.append(event(1, 1, 1, 1, 0x59, 60)),
+        lambda client: [each.time for each in client.sel()], [None]),
+    Odd("a sensor that reads nothing", lambda fake: [fake.records.append(sensor_record(1, 1, "T")),
+        fake.readings.update({1: b"\x00"})], lambda client: client.sensors(),
+        Fault(BenchFault, "the answer cannot be read")),
+    Odd("a privilege that the user has not", constant(CONTROL, b"\xd4"), reset,
+        Fault(InsufficientPrivilege, "user admin may not, with operator privilege")),
+    Odd("a code of nobody", constant(STATUS, b"\x7e"), status,
+        Fault(CommandRefused, "refused with completion code 0x7e")),
     Odd("busy for an order", codes(CONTROL, 0xC0, 0xD2), switched_on, PowerState.ON),
     Odd("unspecified errors for an order", codes(CONTROL, 0xFF, 0xFF), switched_on, PowerState.ON),
     Odd("an order refused in the present state at first", codes(CONTROL, 0xD5), switched_on, PowerState.ON),
@@ -344,156 +485,6 @@ def test_ipmi(row: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Ipmi(IpmiEndpoint("dut BMC", "192.0.2.1", 623, "admin", "s3cret-of-the-bmc"))
     check(row, fake, client, "dut BMC")
     client.close()
-
-
-# Switches
-
-PORT, MAC = "Gi1/0/2", "52:54:00:00:00:01"
-OCTETS = tuple(bytes.fromhex(MAC.replace(":", "")))
-
-
-def put(
-    name: str, index: list[int], value: int | bytes, kind: ValueKind | None = None
-) -> Callable[[FakeSwitch], object]:
-    return lambda fake: fake.mib.put(name, index, value, kind)
-
-
-def drop(name: str) -> Callable[[FakeSwitch], object]:
-    return lambda fake: fake.mib.drop(name)
-
-
-def long_table(fake: FakeSwitch) -> None:
-    for index in range(1, 300):
-        fake.mib.put("ifName", [20_000 + index], b"x")
-
-
-def slow_table(fake: FakeSwitch) -> None:
-    """Some rows, and each answer takes its time."""
-    own = fake.mib.after
-
-    def after(oid: Any, _: int) -> Any:
-        time.sleep(0.1)
-        return own(oid, 1)
-
-    fake.mib.after = after  # type: ignore[method-assign]
-
-
-def state(switch: Any) -> object:
-    return switch.ports.state(PORT).admin.name
-
-
-def ports_of_mac(switch: Any) -> object:
-    return switch.tables.ports_of_mac(MAC)
-
-
-SWITCH = [
-    Odd("a port twice", put("ifName", [7], PORT.encode()), state, Fault(BenchFault, "2 ports named 'Gi1/0/2'")),
-    Odd("a name in other octets", put("ifName", [PORTS[PORT]], b"\xff\xfe\x1b["), state,
-        Fault(BenchFault, "no port named 'Gi1/0/2'; .* 0xfffe1b5b")),
-    Odd("a name with NULs behind it", put("ifName", [PORTS[PORT]], PORT.encode() + b"\0\0"), state, "UP"),
-    Odd("a state of no meaning", put("ifAdminStatus", [PORTS[PORT]], 9), state,
-        Fault(BenchFault, r"ifAdminStatus\.10102 .* is 9; wanted: one of 1 \(UP\)")),
-    Odd("a state as text", put("ifAdminStatus", [PORTS[PORT]], b"up", ValueKind.OCTETS), state,
-        Fault(BenchFault, "'up' is an OCTET STRING; wanted: an INTEGER")),
-    Odd("a table that repeats itself",
-        lambda fake: [long_table(fake), setattr(fake.mib, "repeats", True)], ports_of_mac,
-        Fault(BenchFault, "wanted: rows that ascend")),
-    Odd("a table without end", long_table, ports_of_mac, Fault(BenchFault, "at most 200")),
-    Odd("a table that takes for ever", slow_table, ports_of_mac,
-        Fault(BenchFault, r"no end after \d+ rows and 0\.3 s")),
-    Odd("no bridge", drop("dot1dBasePortIfIndex"), ports_of_mac,
-        Fault(BenchFault, r"has no rows; wanted: .* switch\.snmp\.bridge_vlans")),
-    Odd("a bridge port without interface", put("dot1qTpFdbPort", [1, *OCTETS], 77), ports_of_mac,
-        Fault(BenchFault, f"{MAC} is at bridge port 77, which has no interface")),
-    Odd("a bridge port whose interface is gone", lambda fake: [
-        fake.learn(MAC, PORT), put("dot1dBasePortIfIndex", [fake.bridge_port(PORT)], 0)(fake)], ports_of_mac,
-        Fault(BenchFault, "which has no interface")),
-    Odd("an address at bridge port 0", lambda fake: fake.learn(MAC, None), ports_of_mac, frozenset()),
-    Odd("no time", drop("sysUpTime"), lambda switch: switch.uptime(), Fault(NoSuchVariable, r"sysUpTime\.0")),
-    Odd("a name that is gone", drop("sysName"), lambda switch: switch.identity(), Fault(NoSuchVariable, r"sysName\.0")),
-    Odd("an address of five octets", put("dot3adAggPortActorSystemID", [PORTS[PORT]], b"12345"),
-        lambda switch: switch.tables.lacp(PORT), Fault(BenchFault, "'12345'; wanted: a MAC address of 6 octets")),
-    Odd("no answer", lambda fake: setattr(fake.mib, "silent", True), state, Fault(ConnectionLost, "no answer")),
-]  # fmt: skip
-
-
-@rows(SWITCH)
-def test_switch(row: Odd) -> None:
-    fake = FakeSwitch()
-    switch: Switch = fake.switch()
-    check(row, fake, switch, "sw1")
-
-
-# Consoles
-
-
-class Talker(TcpConsole):
-    """A console that answers each piece it gets with ``reply``."""
-
-    def __init__(self) -> None:
-        self.reply: Callable[[bytes], bytes] = lambda _: b""
-        super().__init__()
-
-    def heard(self, data: bytes) -> None:
-        super().heard(data)
-        if answer := self.reply(data):
-            with contextlib.suppress(OSError):
-                self.say(answer)
-
-
-def replies(answer: bytes | Callable[[bytes], bytes]) -> Callable[[Talker], object]:
-    return lambda talker: setattr(talker, "reply", answer if callable(answer) else lambda _: answer)
-
-
-def login(console: Any) -> object:
-    return console.login("root", "pass word!", 1.5)
-
-
-def echo_of_markers(data: bytes) -> bytes:
-    """The marker in one piece, as if the shell had run the command, with a status of many digits."""
-    token = data.partition(b'nic""lab-')[2][:8].decode(errors="replace")
-    return f"# niclab-{token}-begin\r\nniclab-{token}-end:{'9' * 30}\r\n# ".encode() if token else b"# "
-
-
-NOISE = r"no shell for user root within 1\.5 s: what comes is no text \(\d+ of \d+ characters: .*; the console server"
-CONSOLE = [
-    Odd("nothing", replies(b""), login, Fault(NotSeen, r"no shell for user root within 1\.5 s$")),
-    Odd("another speed", replies(bytes.fromhex("fcfffe00f8fc")), login, Fault(NotSeen, NOISE)),
-    Odd("a false prompt at another speed", replies(bytes.fromhex("fcff23fe2420")), login, Fault(NotSeen, NOISE)),
-    Odd("its own echo", replies(lambda data: data), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("prompts and no shell", replies(b"# "), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("login prompts for ever", replies(b"dut login: "), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("password prompts out of nowhere", replies(b"Password: "), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("a refusal", replies(lambda data: b"dut login: " if data == b"\r" else
-        b"Password: " if b"root" in data else b"Login incorrect\r\ndut login: "), login,
-        Fault(AuthenticationFailed, "the login of user root was refused$")),
-    Odd("a screen of firmware", replies("\x1b[2J\x1b[1;1H║ Boot ║ █ ↑↓ ║\r\n".encode()), login,
-        Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("a status of thirty digits", replies(echo_of_markers), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("a dying kernel", replies(b"[ 1.0] Kernel panic - not syncing: test\r\n"), login,
-        Fault(KernelDeath, "the kernel died")),
-]  # fmt: skip
-
-
-@rows(CONSOLE)
-def test_console(row: Odd, tmp_path: Path) -> None:
-    talker = Talker()
-    with running(talker):
-        endpoint = ConsoleEndpoint("dut console", talker.url, "root", "pass word!", tmp_path / "console.log")
-        with SerialConsole(endpoint) as console:
-            check(row, talker, console, "dut console")
-        if row.what == "password prompts out of nowhere":
-            assert b"pass word!" not in talker.received
-
-
-def test_a_console_of_a_known_speed_names_it() -> None:
-    """Lines of the lab's own have the speed of the bench file."""
-    endpoint = ConsoleEndpoint("dut console", "rfc2217://192.0.2.1:7010", "root", "pass word!", Path("log"), 9600)
-    assert endpoint.speed.startswith("the line runs at 9600 Bd; expected: ")
-
-
-def test_the_table_is_long_enough() -> None:
-    assert len(REDFISH) + len(IPMI) + len(SWITCH) + len(CONSOLE) > 90
 
 
 @pytest.fixture(scope="module", autouse=True)

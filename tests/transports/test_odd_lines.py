@@ -1,0 +1,240 @@
+"""Odd and hostile answers of switches and consoles: each ends in time, as a value or a verdict in words."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_switch import PORTS, FakeSwitch
+from odd_answers import Fault, Odd, check, rows
+from toy_consoles import TcpConsole, running
+from toy_mib import Oid, numbers
+
+from niclab.core.verdict import BenchFault
+from niclab.switch.switch import Switch
+from niclab.switch.switch_port_table import difference
+from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.console.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
+from niclab.transports.snmp import snmp_agent
+from niclab.transports.snmp.snmp_agent import Missing, NoSuchVariable, Reading
+from niclab.transports.snmp.snmp_records import VARIABLES, ValueKind
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience in tenths of a second."""
+    monkeypatch.setattr(snmp_agent, "LONGEST_WALK", 200)
+    monkeypatch.setattr(snmp_agent, "WALK_WITHIN_S", 3.0)
+
+
+# Switches
+
+PORT, MAC = "Gi1/0/2", "52:54:00:00:00:01"
+OCTETS = tuple(bytes.fromhex(MAC.replace(":", "")))
+
+
+def put(
+    name: str, index: list[int], value: int | bytes, kind: ValueKind | None = None
+) -> Callable[[FakeSwitch], object]:
+    return lambda fake: fake.mib.put(name, index, value, kind)
+
+
+def drop(name: str) -> Callable[[FakeSwitch], object]:
+    return lambda fake: fake.mib.drop(name)
+
+
+def long_table(fake: FakeSwitch) -> None:
+    for index in range(1, 300):
+        fake.mib.put("ifName", [20_000 + index], b"x")
+
+
+def slow_table(fake: FakeSwitch) -> None:
+    """Some rows, and each answer takes its time."""
+    own = fake.mib.after
+
+    def after(oid: Any, _: int) -> Any:
+        time.sleep(0.4)
+        return own(oid, 1)
+
+    fake.mib.after = after  # type: ignore[method-assign]
+
+
+def only_names(fake: FakeSwitch) -> None:
+    """The agent has nothing behind the names of its ports."""
+    names = {oid: row for oid, row in fake.mib.rows.items() if oid[:11] == numbers(VARIABLES["ifName"].oid)}
+    fake.mib.rows = names
+
+
+def counts_down(name: str) -> Callable[[FakeSwitch], object]:
+    """Each time that a variable is read it is less."""
+
+    def say(fake: FakeSwitch) -> None:
+        own, left = fake.mib.get, itertools.count(1000, -10)
+
+        def get(oid: Oid) -> Reading | Missing:
+            found = own(oid)
+            is_it = oid[: len(numbers(VARIABLES[name].oid))] == numbers(VARIABLES[name].oid)
+            return Reading(VARIABLES[name].kind, next(left)) if is_it else found
+
+        fake.mib.get = get  # type: ignore[method-assign]
+
+    return say
+
+
+def counted(switch: Any) -> object:
+    before = switch.ports.counters(PORT)
+    return difference(before, switch.ports.counters(PORT), f"sw1: port {PORT}")
+
+
+def cut_short(ask: Callable[[Any], object]) -> Callable[[Any], object]:
+    """The last variable of every answer is missing."""
+
+    def asked(switch: Any) -> object:
+        agent = switch.ports._agent
+        own = agent.read
+        agent.read = lambda oids: own(oids)[:-1]
+        return ask(switch)
+
+    return asked
+
+
+def state(switch: Any) -> object:
+    return switch.ports.state(PORT).admin.name
+
+
+def ports_of_mac(switch: Any) -> object:
+    return switch.tables.ports_of_mac(MAC)
+
+
+SWITCH = [
+    Odd("a port twice", put("ifName", [7], PORT.encode()), state, Fault(BenchFault, "2 ports named 'Gi1/0/2'")),
+    Odd("a name in other octets", put("ifName", [PORTS[PORT]], b"\xff\xfe\x1b["), state,
+        Fault(BenchFault, "no port named 'Gi1/0/2'; .* 0xfffe1b5b")),
+    Odd("a name with NULs behind it", put("ifName", [PORTS[PORT]], PORT.encode() + b"\0\0"), state, "UP"),
+    Odd("a state of no meaning", put("ifAdminStatus", [PORTS[PORT]], 9), state,
+        Fault(BenchFault, r"ifAdminStatus\.10102 .* is 9; wanted: one of 1 \(UP\)")),
+    Odd("a state as text", put("ifAdminStatus", [PORTS[PORT]], b"up", ValueKind.OCTETS), state,
+        Fault(BenchFault, "'up' is an OCTET STRING; wanted: an INTEGER")),
+    Odd("a table that repeats itself",
+        lambda fake: [long_table(fake), setattr(fake.mib, "repeats", True)], ports_of_mac,
+        Fault(BenchFault, "wanted: rows that ascend")),
+    Odd("a table without end", long_table, ports_of_mac, Fault(BenchFault, "at most 200")),
+    Odd("a table that takes for ever", lambda fake: [long_table(fake), slow_table(fake)], ports_of_mac,
+        Fault(BenchFault, r"no end after \d+ rows and 3 s")),
+    Odd("no bridge", drop("dot1dBasePortIfIndex"), ports_of_mac,
+        Fault(BenchFault, r"has no rows; wanted: .* switch\.snmp\.bridge_vlans")),
+    Odd("a bridge port without interface", put("dot1qTpFdbPort", [1, *OCTETS], 77), ports_of_mac,
+        Fault(BenchFault, f"{MAC} is at bridge port 77, which has no interface")),
+    Odd("a bridge port whose interface is gone", lambda fake: [
+        fake.learn(MAC, PORT), put("dot1dBasePortIfIndex", [fake.bridge_port(PORT)], 0)(fake)], ports_of_mac,
+        Fault(BenchFault, "which has no interface")),
+    Odd("an address at bridge port 0", lambda fake: fake.learn(MAC, None), ports_of_mac, frozenset()),
+    Odd("no time", drop("sysUpTime"), lambda switch: switch.uptime(), Fault(NoSuchVariable, r"sysUpTime\.0")),
+    Odd("a name that is gone", drop("sysName"), lambda switch: switch.identity(), Fault(NoSuchVariable, r"sysName\.0")),
+    Odd("an address of five octets", put("dot3adAggPortActorSystemID", [PORTS[PORT]], b"12345"),
+        lambda switch: switch.tables.lacp(PORT), Fault(BenchFault, "'12345'; wanted: a MAC address of 6 octets")),
+    Odd("no answer", lambda fake: setattr(fake.mib, "silent", True), state, Fault(ConnectionLost, "no answer")),
+    Odd("no such instance", lambda fake: fake.mib.drop("ifOperStatus", PORTS[PORT]), state,
+        Fault(NoSuchVariable, r"ifOperStatus\.10102 .*\(noSuchInstance\); wanted: a switch that has it")),
+    Odd("no such object", drop("ifOperStatus"), state,
+        Fault(NoSuchVariable, r"ifOperStatus\.10102 .*\(noSuchObject\)")),
+    Odd("the end of the MIB behind the names", only_names, lambda switch: sorted(switch.ports.names().values()),
+        sorted(PORTS)),
+    Odd("nothing but names", only_names, state, Fault(NoSuchVariable, r"ifAdminStatus\.10102 .*\(noSuchObject\)")),
+    Odd("an answer that is cut short", lambda _: None, cut_short(state),
+        Fault(ConnectionLost, "2 values for 3 variables; wanted: one for each")),
+    Odd("64 bits that go backwards", counts_down("ifHCInOctets"), counted,
+        Fault(BenchFault, f"port {PORT}: in_octets ran backwards, from 1000 to 990; wanted: a counter")),
+    Odd("32 bits that go backwards", counts_down("ifInErrors"), counted,
+        Fault(BenchFault, "in_errors ran backwards, from 1000 to 990")),
+    Odd("a time that goes backwards", counts_down("sysUpTime"), counted,
+        Fault(BenchFault, r"the switch restarted \(sysUpTime 10 s before, 9\.9 s now\)")),
+    Odd("counters that jump", counts_down("ifCounterDiscontinuityTime"), counted,
+        Fault(BenchFault, r"the counters jumped \(ifCounterDiscontinuityTime 1000 before, 990 now\)")),
+    Odd("a speed as text", put("ifHighSpeed", [PORTS[PORT]], b"1000", ValueKind.OCTETS), state,
+        Fault(BenchFault, "'1000' is an OCTET STRING; wanted: a Gauge32")),
+    Odd("an identity in other octets", put("sysName", [0], b"sw\xff\x1b[31m\0"),
+        lambda switch: switch.identity().name, "0x7377ff1b5b33316d00"),
+]  # fmt: skip
+
+
+@rows(SWITCH)
+def test_switch(row: Odd) -> None:
+    fake = FakeSwitch()
+    switch: Switch = fake.switch()
+    check(row, fake, switch, "sw1")
+
+
+# Consoles
+
+
+class Talker(TcpConsole):
+    """A console that answers each piece it gets with ``reply``."""
+
+    def __init__(self) -> None:
+        self.reply: Callable[[bytes], bytes] = lambda _: b""
+        super().__init__()
+
+    def heard(self, data: bytes) -> None:
+        super().heard(data)
+        if answer := self.reply(data):
+            with contextlib.suppress(OSError):
+                self.say(answer)
+
+
+def replies(answer: bytes | Callable[[bytes], bytes]) -> Callable[[Talker], object]:
+    return lambda talker: setattr(talker, "reply", answer if callable(answer) else lambda _: answer)
+
+
+def login(console: Any) -> object:
+    return console.login("root", "pass word!", 1.5)
+
+
+def echo_of_markers(data: bytes) -> bytes:
+    """The marker in one piece, as if the shell had run the command, with a status of many digits."""
+    token = data.partition(b'nic""lab-')[2][:8].decode(errors="replace")
+    return f"# niclab-{token}-begin\r\nniclab-{token}-end:{'9' * 30}\r\n# ".encode() if token else b"# "
+
+
+NOISE = r"no shell for user root within 1\.5 s: what comes is no text \(\d+ of \d+ characters: .*; the console server"
+CONSOLE = [
+    Odd("nothing", replies(b""), login, Fault(NotSeen, r"no shell for user root within 1\.5 s$")),
+    Odd("another speed", replies(bytes.fromhex("fcfffe00f8fc")), login, Fault(NotSeen, NOISE)),
+    Odd("a false prompt at another speed", replies(bytes.fromhex("fcff23fe2420")), login, Fault(NotSeen, NOISE)),
+    Odd("its own echo", replies(lambda data: data), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("prompts and no shell", replies(b"# "), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("login prompts for ever", replies(b"dut login: "), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("password prompts out of nowhere", replies(b"Password: "), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("a refusal", replies(lambda data: b"dut login: " if data == b"\r" else
+        b"Password: " if b"root" in data else b"Login incorrect\r\ndut login: "), login,
+        Fault(AuthenticationFailed, "the login of user root was refused$")),
+    Odd("a screen of firmware", replies("\x1b[2J\x1b[1;1H║ Boot ║ █ ↑↓ ║\r\n".encode()), login,
+        Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("a status of thirty digits", replies(echo_of_markers), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("a prompt with NULs in it", replies(b"\0dut\0 lo\0gin: "), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("prompts at the end of words", replies(b"your next login: "), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("a dying kernel", replies(b"[ 1.0] Kernel panic - not syncing: test\r\n"), login,
+        Fault(KernelDeath, "the kernel died")),
+]  # fmt: skip
+
+
+@rows(CONSOLE)
+def test_console(row: Odd, tmp_path: Path) -> None:
+    talker = Talker()
+    with running(talker):
+        endpoint = ConsoleEndpoint("dut console", talker.url, "root", "pass word!", tmp_path / "console.log")
+        with SerialConsole(endpoint) as console:
+            check(row, talker, console, "dut console")
+        if row.what == "password prompts out of nowhere":
+            assert b"pass word!" not in talker.received
+
+
+def test_a_console_of_a_known_speed_names_it() -> None:
+    """Lines of the lab's own have the speed of the bench file."""
+    endpoint = ConsoleEndpoint("dut console", "rfc2217://192.0.2.1:7010", "root", "pass word!", Path("log"), 9600)
+    assert endpoint.speed.startswith("the line runs at 9600 Bd; expected: ")
