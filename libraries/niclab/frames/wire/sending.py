@@ -68,7 +68,8 @@ def checksums(run: Run, offload: OffloadName, say: Say) -> None:
     ground, problems = ProofGround(run, offload, say), list[str]()
     names = [f"{name}{version}" for name in ("tcp", "udp") for version in (4, 6)]
     with ipv6.addressed(run, ground.path), unmerged(run, ground.peer):
-        made = [make(ground.dut.port, version) for make in (ground.tcp, ground.udp) for version in (4, 6)]
+        tcp = [ground.tcp(ground.dut.port, version, ODD_MSS) for version in (4, 6)]
+        made = [*tcp, *(ground.udp(ground.dut.port, version) for version in (4, 6))]
         for on in ground.states:
             with ground.switched(on):
                 seen = ground.send(made, on, names)
@@ -105,7 +106,7 @@ def tags(run: Run, offload: OffloadName, say: Say) -> None:
             run.server(role).run(mapped)
         for on in ground.states:
             with ground.switched(on):
-                made = [ground.tcp(sender), ground.udp(sender)]
+                made = [ground.tcp(sender, mss=ODD_MSS), ground.udp(sender)]
                 seen = ground.send(made, on, ["tcp4", "udp4"] if inserts else [])
             if inserts:
                 problems += _given(ground, seen, on)
