@@ -104,9 +104,8 @@ class PacketPort(Place):
                     status, _, _, _, _, tci, _ = struct.unpack_from("=IIIHHHH", value)
                     tag, valid = tci if status & TAG_VALID else None, bool(status & SUM_VALID)
             if address[2] == socket.PACKET_OUTGOING:
-                size = len(data) + 4 * (tag is not None)
-                self.leaving, self.leaving_bytes = self.leaving + 1, self.leaving_bytes + size
-                self.leaving_most += max(size, PADDED)
+                self.leaving, self.leaving_bytes = self.leaving + 1, self.leaving_bytes + len(data)
+                self.leaving_most += max(len(data) + 4 * (tag is not None), PADDED)
             else:
                 self.take(data, tag, valid)
 
@@ -121,7 +120,7 @@ class PacketPort(Place):
         tags = ".".join(map(str, packet.tags))
         if not self.arrivals.take(self.name, inside, size, padded_to, tags, valid):
             self.strange += packet.kind == ETHERTYPE
-            self.others, self.others_bytes = self.others + 1, self.others_bytes + size
+            self.others, self.others_bytes = self.others + 1, self.others_bytes + len(data)  # some count no tag
             self.others_most += max(size, PADDED)
 
     def said(self) -> dict[str, Any]:
