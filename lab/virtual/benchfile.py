@@ -41,6 +41,10 @@ deviations:
     fact: filters.vlan
     how: frames of every VLAN are received
     source: measured, QEMU 7.2
+  - card: intel-82574l
+    fact: offloads.sending
+    how: what it should segment leaves as fragments of IP, and TCP over IPv6 with wrong checksums
+    source: measured, QEMU 7.2; hw/net/net_tx_pkt.c, net_tx_pkt_do_sw_fragmentation()
   - card: intel-82576
     fact: filters.unicast
     how: an address that is not its own is received if its hash is that of a group it joined

@@ -285,9 +285,7 @@ def _prune(_: layout.Bench, options: argparse.Namespace) -> int:
     return 0
 
 
-def _image(bench: layout.Bench, options: argparse.Namespace) -> int:
-    for server in bench.servers:
-        qemu.ensure(server.card)
+def _image(_: layout.Bench, options: argparse.Namespace) -> int:
     for suite in dict.fromkeys(layout.SUITES[system] for system in (layout.LINUX, *options.os)):
         print(image.ensure(suite, Path("/dev/stderr")))
     return 0

@@ -266,6 +266,7 @@ class SiliconFact(Enum):
     PCIE_WIDTH = "pcie.width"
     UNICAST_FILTER = "filters.unicast"
     VLAN_FILTER = "filters.vlan"
+    SENDING_OFFLOADS = "offloads.sending"
 
 
 class DeclaredDeviation(Record):

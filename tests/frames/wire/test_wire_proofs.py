@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from namespaces import Namespaces, NamespaceServer
 
-from niclab.bench.records import OperatingSystem, Port, Role, Wiring
+from niclab.bench.records import DeclaredDeviation, OperatingSystem, Port, Role, SiliconFact, Wiring
 from niclab.card import OffloadName, load_card
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.frames import spec
 from niclab.frames.answers import HashLook, WireView
 from niclab.frames.ledger import Culprit, FrameFinding
@@ -96,6 +96,18 @@ def test_a_card_that_cuts_up_and_sums_right_passes(wire: Namespaces, offload: st
     assert any("oversize" in line for line in said if line.startswith("dut: out tcp"))
     shown = wire.servers[Role.DUT].host.settings.features("p1")
     assert all(shown[name].on for name in ("tx-checksumming", "tx-tcp-segmentation", "tx-tcp6-segmentation"))
+
+
+@pytest.mark.parametrize("offload", ["tso4", "tso6", "tx-checksum"])
+def test_what_a_model_sends_otherwise_than_the_silicon_is_not_judged(
+    wire: Namespaces, offload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts: Any = {"fact": SiliconFact.SENDING_OFFLOADS, "how": "cuts up IP", "source": "measured"}
+    monkeypatch.setattr(wire.run.bench, "deviations", (DeclaredDeviation(card=wire.run.card.name, **facts),))
+    with pytest.raises(
+        Deviation, match=f"offloads.sending: {offload}, .*; the model of this bench deviates: cuts up IP"
+    ):
+        proofs.prove(wire.run, offload, str)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from niclab.bench.records import BenchPath, Port, Role
+from niclab.bench.records import BenchPath, Port, Role, SiliconFact
 from niclab.card import At, Changeable, OffloadName, Setting, SettingKind
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.frames.answers import HashLook, ServerAnswer, WireLook, WireView
@@ -167,6 +167,15 @@ class ProofGround:
 
     def _over(self, stream: FrameStream, version: int) -> FrameStream:
         return stream if version == 4 else replace(stream, addresses=addresses_6(self.run, stream.sender))
+
+    def require_silicon(self) -> None:
+        """Require that what leaves the dut's port is made as by the card's silicon.
+
+        Raises:
+            Deviation: The bench declares that its emulated card deviates here.
+        """
+        if declared := self.run.bench.deviation(self.run.card.name, SiliconFact.SENDING_OFFLOADS):
+            raise declared.verdict(f"{self.row.name.value}, which is right on the wire")
 
     def wrong(self, what: str) -> str:
         """Say that the dut's port does not do what its offload says.

@@ -36,8 +36,10 @@ def segmentation(run: Run, offload: OffloadName, say: Say) -> None:
         BenchFault: The peer or the tool failed.
         Undecided: The exchange proves nothing.
         NotApplicable: The sheet has no such offload, or a server does not run Linux.
+        Deviation: The bench declares that its emulated card deviates here.
     """
     ground, problems = ProofGround(run, offload, say), list[str]()
+    ground.require_silicon()
     version = 4 if offload is OffloadName.TSO4 else 6
     with ipv6.addressed(run, ground.path), unmerged(run, ground.peer):
         for on in ground.states:
@@ -64,8 +66,10 @@ def checksums(run: Run, offload: OffloadName, say: Say) -> None:
         BenchFault: The peer or the tool failed.
         Undecided: The exchange proves nothing.
         NotApplicable: The sheet has no such offload, or a server does not run Linux.
+        Deviation: The bench declares that its emulated card deviates here.
     """
     ground, problems = ProofGround(run, offload, say), list[str]()
+    ground.require_silicon()
     names = [f"{name}{version}" for name in ("tcp", "udp") for version in (4, 6)]
     with ipv6.addressed(run, ground.path), unmerged(run, ground.peer):
         tcp = [ground.tcp(ground.dut.port, version, ODD_MSS) for version in (4, 6)]
@@ -96,9 +100,12 @@ def tags(run: Run, offload: OffloadName, say: Say) -> None:
         BenchFault: The peer or the tool failed, or a VLAN cannot be made.
         Undecided: The exchange proves nothing.
         NotApplicable: The path leads through a switch, the sheet has no such offload, or a server does not run Linux.
+        Deviation: The bench declares that its emulated card deviates here, in what it sends.
     """
     ground, problems = ProofGround(run, offload, say), list[str]()
     inserts, wanted = offload is OffloadName.VLAN_INSERT, str(tag(in_vlan.VLAN_ID, PRIORITY))
+    if inserts:
+        ground.require_silicon()
     sender, receiver = (ground.dut.port, ground.peer) if inserts else (ground.peer, ground.dut.port)
     with unmerged(run, receiver), in_vlan.vlans(run, ground.path) as over:
         for role, name in over.items():
