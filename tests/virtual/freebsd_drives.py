@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from niclab.hosts import freebsd_host
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.kernel.kernel_log import KernelLogMark
+from niclab.hosts.steering.hash_records import FlowKind
 from niclab.run.acquiring import recover
 from niclab.run.acquiring.lease import Holder, Lease
 from niclab.state.read import read_state
@@ -281,6 +283,34 @@ def console(server: Server) -> None:
 FAILOVER = BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100)
 HASHED = BondSettings(BondMode.LACP, xmit_hash_policy=HashPolicy.LAYER34)
 
+
+def hashes(one: Server) -> None:
+    queues = one.host.queues
+    not_offered(
+        partial(queues.receive_hash, one.port),
+        partial(queues.set_weights, one.port, [1, 1]),
+        partial(queues.set_key, one.port, bytes(40)),
+        partial(queues.restoring_table, one.port),
+        partial(queues.restoring_key, one.port),
+    )
+
+
+def hash_fields(one: Server) -> None:
+    queues, kind = one.host.queues, next(iter(FlowKind))
+    not_offered(
+        partial(queues.fields, one.port, kind),
+        partial(queues.set_fields, one.port, kind, frozenset()),
+        partial(queues.restoring_fields, one.port, kind),
+        partial(queues.frames, one.port),
+    )
+
+
+def not_offered(*asked: Callable[[], object]) -> None:
+    for each in asked:
+        with pytest.raises(NotApplicable):
+            each()
+
+
 DRIVES: dict[str, Callable[[Server], object]] = {
     "system.boot_id": lambda one: one.host.system.boot_id(),
     "system.clock_s": lambda one: one.host.system.clock_s(),
@@ -345,6 +375,8 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "bonds.create bonds.bond bonds.settings bonds.lost_below undo.upper undo.port": lambda one: bond(one, FAILOVER),
     "bonds.create_vlan bonds.vlan": lambda one: bond(one, HASHED),
     "bonds.modules": lambda one: one.sh(*map(one.host.undo.load_driver, one.host.bonds.modules())),
+    "queues.receive_hash queues.set_weights queues.set_key queues.restoring_table queues.restoring_key": hashes,
+    "queues.fields queues.set_fields queues.restoring_fields queues.frames": hash_fields,
     "system.reboot": down,
     "system.panic_command": panic,
 }
