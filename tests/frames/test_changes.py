@@ -112,7 +112,7 @@ def stopping(made: Namespaces, role: Role, seconds: float) -> Callable[[], objec
     """The frame program of a server is stopped: frames stay away, and the link is there."""
 
     def stop() -> None:
-        pid = made.run.part(FrameAgents)._running[role]._pid
+        pid = made.run.part(FrameAgents)._running[role].pid
         made.servers[role].run(f"kill -STOP {pid}; (sleep {seconds}; kill -CONT {pid}) >/dev/null 2>&1 &")
         time.sleep(seconds)
 

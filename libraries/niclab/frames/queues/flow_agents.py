@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv6Address
 from typing import Any
 
-from niclab.bench.records import OperatingSystem, Port, Role
+from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import Deadline
+from niclab.core.verdict import BenchFault
 from niclab.frames import frame_content
+from niclab.frames.agent import Agent, running
 from niclab.frames.frame_agents import port_addresses
 from niclab.frames.queues import flow_content, flow_program
 from niclab.frames.queues.flow_content import ports_of
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.hash_records import FlowKind
-from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.ssh.ssh_job import FIRST_LINE
 
-LASTS_S = 4 * 3600.0
-"""The program ends by itself after this, and is begun again where the run lasts longer."""
-BEGINS_WITHIN_S, STEP_WITHIN_S = 20.0, 60
+STEP_WITHIN_S = 60
 PER_S = 1000.0
 """Frames a second to each port: less than most emulated servers take; a slower one keeps 512 flows in its ring."""
 ATTEMPTS = 3
@@ -154,11 +148,7 @@ class FlowAgents:
         }
 
     def _on(self, role: Role) -> _Agent:
-        found = self._running.get(role)
-        if found is None or found.is_over:
-            found = self._running[role] = _Agent(self._run.server(role))
-            self._run.ending.callback(found.end)
-        return found
+        return running(self._run, self._running, role, _Agent)
 
 
 def flow_addresses(run: Run, receiver: Port, kind: FlowKind) -> tuple[str, str]:
@@ -183,39 +173,11 @@ def link_local(mac: str) -> str:
     return str(IPv6Address(b"\xfe\x80" + bytes(6) + part))
 
 
-class _Agent:
-    """The program on one server.
-
-    Raises:
-        BenchFault: It does not begin in time; its words are in the message.
-        NotApplicable: The server's system has no packet sockets.
-    """
+class _Agent(Agent):
+    """The flow program on one server."""
 
     def __init__(self, server: Server) -> None:
-        if server.description.os is not OperatingSystem.LINUX:
-            name = server.description.os.value
-            raise NotApplicable(f"{server.name} runs {name}: the flow program needs packet sockets of Linux")
-        self._server = server
-        self._undoing = ExitStack()
-        self._boots, self._age = server.boots_seen, Deadline(LASTS_S)
-        try:
-            file = program.placed(self._undoing, server, flow_program, flow_content, frame_content)
-            self._folder = file.rpartition("/")[0]
-            job = server.start(program.command(file, self._folder, LASTS_S), limit_s=LASTS_S + 60)
-            self._undoing.callback(job.stop)
-            said = job.await_begin(FIRST_LINE, "flow program to begin", BEGINS_WITHIN_S)
-            found = re.fullmatch(r"ready ([0-9]+)\n", said)
-            if found is None:
-                raise BenchFault(f"{server.name}: flow program: it said {said[:200]!r}; expected: ready and its PID")
-            self._pid = found[1]
-        except BaseException:
-            self.end()
-            raise
-
-    @property
-    def is_over(self) -> bool:
-        """Has the server booted since, or is the program's own time over? It does not run then."""
-        return self._boots != self._server.boots_seen or self._age.expired
+        super().__init__(server, "flow program", flow_program, flow_content, frame_content)
 
     def do(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """Let it do a step, and return what it says of it.
@@ -224,18 +186,13 @@ class _Agent:
             BenchFault: It fails; its words are in the message.
         """
         wait = f"n=0; until [ -s result ]; do n=$((n+1)); [ $n -le {10 * STEP_WITHIN_S} ] || exit 1; sleep 0.1; done"
-        begin = f"rm -f result && printf %s {shlex.quote(json.dumps(plan))} > plan && kill -USR1 {self._pid}"
-        command = f"cd {shlex.quote(self._folder)} && {begin} && {{ {wait}; cat result; }}"
+        begin = f"rm -f result && printf %s {shlex.quote(json.dumps(plan))} > plan && kill -USR1 {self.pid}"
+        command = f"cd {shlex.quote(self.folder)} && {begin} && {{ {wait}; cat result; }}"
         text = self._server.run(command, timeout_s=STEP_WITHIN_S + 10).stdout
         try:
             said = json.loads(text)
         except ValueError as error:
-            raise ReadError(f"{text[:200]!r}; expected: JSON", f"{self._server.name}: flow program") from error
+            raise ReadError(f"{text[:200]!r}; expected: JSON", self.name) from error
         if not isinstance(said, dict) or "error" in said:
-            raise BenchFault(f"{self._server.name}: flow program: {text[:400].strip()}")
+            raise BenchFault(f"{self.name}: {text[:400].strip()}")
         return said
-
-    def end(self) -> None:
-        """End it and remove its files; a server that has booted since has none of it."""
-        with suppress(BenchFault):
-            self._undoing.close()

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from niclab.bench.records import BenchPath, Port, Role, SiliconFact
 from niclab.card import At, Changeable, OffloadName, Setting, SettingKind
 from niclab.core.verdict import BenchFault, Undecided
+from niclab.frames.agent import require_packet_sockets
 from niclab.frames.answers import HashLook, ServerAnswer, WireLook, WireView
 from niclab.frames.exchange import FrameBench, Say, exchange
-from niclab.frames.frame_agents import require_packet_sockets
 from niclab.frames.ledger import Culprit, FrameDifference, FrameFinding, Ledger
 from niclab.frames.spec import FrameStream, MadeBy
 from niclab.run.run import Run

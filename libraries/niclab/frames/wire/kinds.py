@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.verdict import fail_with
+from niclab.frames.agent import require_packet_sockets
 from niclab.frames.exchange import FrameBench, Say, exchange
-from niclab.frames.frame_agents import require_packet_sockets
 from niclab.frames.spec import FrameKind, FrameStream, tag
 from niclab.frames.wire.ground import addresses_6
 from niclab.links.upper import upper_devices

@@ -1,0 +1,102 @@
+"""A program on a server that waits for signals between exchanges. Begun once a run, and again after a boot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from types import ModuleType
+from typing import TypeVar
+
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import Deadline
+from niclab.run import program
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.transports.ssh.ssh_job import FIRST_LINE
+
+LASTS_S = 4 * 3600.0
+"""The program ends by itself after this, and is begun again where the run lasts longer."""
+BEGINS_WITHIN_S = 20.0
+
+
+class Agent:
+    """A program on one server.
+
+    Args:
+        server: The server.
+        name: What it is called in messages, such as ``frame program``.
+        module: The program: it takes its folder and how long it may last, and prints ``ready`` and its PID.
+        imported: Modules of niclab that it imports.
+
+    Attributes:
+        folder: Where it finds what it is to do.
+        pid: Of its process, for signals.
+
+    Raises:
+        BenchFault: It does not begin in time; its words are in the message.
+        NotApplicable: The server's system has no packet sockets.
+    """
+
+    def __init__(self, server: Server, name: str, module: ModuleType, *imported: ModuleType) -> None:
+        require_packet_sockets(server, name)
+        self._server, self.name = server, f"{server.name}: {name}"
+        self._undoing = ExitStack()
+        self._boots, self._age = server.boots_seen, Deadline(LASTS_S)
+        with ExitStack() as on_error:
+            on_error.callback(self.end)
+            file = program.placed(self._undoing, server, module, *imported)
+            self.folder = file.rpartition("/")[0]
+            job = server.start(program.command(file, self.folder, LASTS_S), limit_s=LASTS_S + 60)
+            self._undoing.callback(job.stop)
+            said = job.await_begin(FIRST_LINE, f"{name} to begin", BEGINS_WITHIN_S)
+            found = re.fullmatch(r"ready ([0-9]+)\n", said)
+            if found is None:
+                raise BenchFault(f"{self.name}: it said {said[:200]!r}; expected: ready and its PID")
+            self.pid = found[1]
+            on_error.pop_all()
+
+    @property
+    def is_over(self) -> bool:
+        """Has the server booted since, or is the program's own time over? It does not run then."""
+        return self._boots != self._server.boots_seen or self._age.expired
+
+    def end(self) -> None:
+        """End it and remove its files; a server that has booted since has none of it."""
+        with suppress(BenchFault):
+            self._undoing.close()
+
+
+A = TypeVar("A", bound=Agent)
+
+
+def running(run: Run, agents: dict[Role, A], role: Role, begin: Callable[[Server], A]) -> A:
+    """Return the program that runs on a server, begun where none does.
+
+    Args:
+        run: The current run, at whose end it is ended.
+        agents: Those that were begun; a new one is added.
+        role: The server.
+        begin: Begins one.
+    """
+    found = agents.get(role)
+    if found is None or found.is_over:
+        found = agents[role] = begin(run.server(role))
+        run.ending.callback(found.end)
+    return found
+
+
+def require_packet_sockets(server: Server, name: str = "frame program") -> None:
+    """Require that a program of packet sockets can run on a server.
+
+    Args:
+        server: The server.
+        name: The program.
+
+    Raises:
+        NotApplicable: Its system has no packet sockets.
+    """
+    if server.description.os is not OperatingSystem.LINUX:
+        system = server.description.os.value
+        raise NotApplicable(f"{server.name} runs {system}: the {name} needs packet sockets of Linux")
