@@ -8,6 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from wiresocket import wire_socket
+
 
 @dataclass
 class End:
@@ -56,9 +58,7 @@ def open_end(end: dict[str, Any], config: dict[str, Any], cable: dict[str, Any])
 
 
 def _bound(address: str, port: int) -> socket.socket:
-    """A UDP socket with room for what comes while this process has no processor."""
-    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    link = wire_socket()
     link.setblocking(False)
-    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
     link.bind((address, port))
     return link

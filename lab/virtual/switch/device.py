@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import socket
 import sys
 import time
 
@@ -17,6 +16,7 @@ from switch.defects import Defects
 from switch.lacpdu import Lacpdu
 from switch.port import Counters, Port
 from switch.settings import PortSettings, Settings
+from wiresocket import wire_socket
 
 MODEL = "NICLAB-VS4"
 ABOUT = "NIC lab virtual switch, 4 ports"
@@ -52,9 +52,8 @@ class Switch:
         self._restart: asyncio.TimerHandle | None = None
 
     def _open(self, settings: PortSettings) -> Port:
-        link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        link = wire_socket()
         link.setblocking(False)
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         link.bind((self.settings.address, settings.udp))
         far = (settings.server, settings.nic)
 
