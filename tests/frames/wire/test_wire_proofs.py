@@ -356,3 +356,12 @@ def test_a_capture_that_saw_nothing_decides_nothing() -> None:
     with pytest.raises(Undecided, match="dut: the capture saw no packet of tcp4 out"):
         ground.Captured(SimpleNamespace(), {Role.DUT: empty}, {}).view(Role.DUT, "out", "tcp4")  # type: ignore[arg-type]
     assert set(proofs.PROOFS) < set(OffloadName)
+
+
+def test_connections_leave_room_for_the_datagrams_beside_them() -> None:
+    """A buffer of 50 ms at 25 Mbit/s, the least that a port of a bench has: what overflows it, the card did not lose."""
+    rate_bit_s, buffer_s, headers = 25e6, 0.05, 1.08
+    record = sum(ground.RECORD_SIZES) / len(ground.RECORD_SIZES)
+    datagrams = 2 * ground.DATAGRAMS_PER_S * max(ground.DATAGRAM_SIZES)
+    assert 8 * headers * (2 * ground.RECORDS_PER_S * record + datagrams) < rate_bit_s
+    assert 8 * headers * 2 * max(ground.RECORD_SIZES) < rate_bit_s * buffer_s

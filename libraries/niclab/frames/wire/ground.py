@@ -22,8 +22,9 @@ from niclab.settings.held import held
 from niclab.settings.offloads.offload_table import OffloadRow, on_or_off, rows
 from niclab.traffic.flows import ipv6
 
-RECORDS, RECORD_SIZES = 24, (65000, 25, 1449, 32769, 4095, 9001)
-"""Bytes; their sum is no multiple of a segment, so that the last one is short."""
+RECORDS, RECORD_SIZES, RECORDS_PER_S = 24, (65000, 25, 1449, 32769, 4095, 9001), 40.0
+"""Bytes; their sum is no multiple of a segment, so that the last one is short. 6 Mbit/s: two connections at once leave
+room for datagrams on 25 Mbit/s, and no window opens so far that a burst fills a buffer on the way."""
 DATAGRAMS, DATAGRAM_SIZES, DATAGRAMS_PER_S = 48, (1452, 25, 1451, 100, 777, 64), 200.0
 """Bytes; all fit into a frame of either IP. No load: what is lost was not for want of room."""
 MERGING = {"generic-receive-offload": "gro", "large-receive-offload": "lro", "rx-gro-hw": "rx-gro-hw"}
@@ -153,7 +154,7 @@ class ProofGround:
             mss: Maximum segment size in bytes; 0: that of the path.
         """
         made = self.bench.records(f"records over TCP and IPv{version}", sender, MadeBy.TCP, RECORDS, RECORD_SIZES)
-        return replace(self._over(made, version), mss=mss)
+        return replace(self._over(made, version), mss=mss, per_s=RECORDS_PER_S)
 
     def udp(self, sender: Port, version: int = 4) -> FrameStream:
         """Datagrams.
