@@ -33,7 +33,7 @@ SHORTEST_FRAME = 60
 PADDED = SHORTEST_FRAME + 4
 """The most that a short frame is padded to; some pad before the tag."""
 BURST = 16
-LINGER_S, SETTLE_S, CONNECTS_WITHIN_S = 0.3, 3.0, 10.0
+LINGER_S, SETTLE_S, AGREE_S, CONNECTS_WITHIN_S = 0.3, 3.0, 1.0, 10.0
 # linux/if_packet.h, asm-generic/socket.h
 SOL_PACKET, ADD_MEMBERSHIP, STATISTICS, AUXDATA = 263, 1, 6, 8
 MULTICAST, PROMISCUOUS, ALL_MULTICAST, UNICAST = 0, 1, 2, 3
@@ -75,7 +75,7 @@ class PacketPort(Place):
             socket.SOL_SOCKET, ATTACH_FILTER, struct.pack("HP", len(NOT_OURS), ctypes.addressof(program))
         )
         self.join(plan)
-        self.before = self.after = statistics(self.name)  # first: what is seen is counted
+        self.before = self.after = agreed(self.name)  # first: what is seen is counted
         self.socket.bind((self.name, plan["protocol"]))
 
     def join(self, plan: dict[str, Any]) -> None:
@@ -132,10 +132,7 @@ class PacketPort(Place):
         return dict({name: getattr(self, name) for name in names}, kind="port", port=self.name, dropped=dropped)
 
     def settle(self, frames_out: int, deadline: float) -> None:
-        """Wait for the counters: some drivers bring them up to date only every second or two.
-
-        One is read after the other: only two looks that agree are of one moment.
-        """
+        """Wait for the counters: some drivers bring them up to date only every second or two."""
         while True:
             self.read()
             self.after, earlier = statistics(self.name), self.after
@@ -309,6 +306,20 @@ class Exchange:
 def statistics(iface: str) -> dict[str, int]:
     folder = Path("/sys/class/net") / iface / "statistics"
     return {name: int((folder / name).read_text()) for name in STATISTICS_OF_PORT}
+
+
+def agreed(iface: str) -> dict[str, int]:
+    """Return the counters of one moment, or on a port that does not rest, the last ones.
+
+    They are read one after the other, by drivers too (e1000e_update_stats() reads frames, then bytes): a frame of the
+    system that passes in between is in one and not in the other. Only two looks that agree are of one moment.
+    """
+    deadline, found = time.monotonic() + AGREE_S, statistics(iface)
+    while True:
+        again = statistics(iface)
+        if again == found or time.monotonic() > deadline:
+            return again
+        found = again
 
 
 def wrong_sums() -> dict[str, int]:
