@@ -359,7 +359,7 @@ def test_a_capture_that_saw_nothing_decides_nothing() -> None:
 
 
 def test_connections_leave_room_for_the_datagrams_beside_them() -> None:
-    """A buffer of 50 ms at 25 Mbit/s, the least that a port of a bench has: what overflows it, the card did not lose."""
+    """A port of the bench has at least 50 ms at 25 Mbit/s: what overflows them, the card did not lose."""
     rate_bit_s, buffer_s, headers = 25e6, 0.05, 1.08
     record = sum(ground.RECORD_SIZES) / len(ground.RECORD_SIZES)
     datagrams = 2 * ground.DATAGRAMS_PER_S * max(ground.DATAGRAM_SIZES)
