@@ -50,9 +50,12 @@ def test_what_is_sent_arrives(clean: Namespaces) -> None:
 def test_frames_that_the_system_sends_by_itself_are_subtracted_and_bytes_judged(clean: Namespaces) -> None:
     """Datagrams to a port on which nobody listens, of an odd size: at both ports more than firmware may send unseen."""
     send = "s.sendto(bytes(701), ('198.18.10.2', 9)); time.sleep(0.02)"
-    program = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor n in range(50): {send}"
-    clean.servers[Role.DUT].run(f'python3 -c "{program}" >/dev/null 2>&1 &')
-    ledger = exchange(clean, stream(clean, "dut.p0"), stream(clean, "peer.p0"))
+    program = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor n in range(3000): {send}"
+    pid = clean.servers[Role.DUT].run(f'python3 -c "{program}" >/dev/null 2>&1 & echo $!').stdout
+    try:
+        ledger = exchange(clean, stream(clean, "dut.p0"), stream(clean, "peer.p0"))
+    finally:
+        clean.servers[Role.DUT].run(f"kill {pid}")
     assert differences(ledger) == {}
     there, here = ledger.legs[0].looks
     assert there.leaving > UNSEEN and there.leaving_bytes >= (UNSEEN + 1) * 701
