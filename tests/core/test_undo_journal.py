@@ -159,7 +159,10 @@ def test_when_one_undo_fails_the_others_run_and_it_stays_pending(journal: Journa
         with pytest.raises(BenchFault) as caught:
             report.raise_if_failed()
         first, second = str(caught.value).splitlines()
-        assert first == "1 of 3 changes could not be undone and stay in the journal:"
+        assert first == (
+            "1 of 3 changes could not be undone and stay in the journal, such as dut: change 2: ConnectionError: "
+            "dut is gone; niclab restore names them:"
+        )
         assert second.startswith("dut: change 2 (")
         assert second.endswith("undo: local on controller: undo 2; failed: ConnectionError: dut is gone")
         (left,) = Journal(journal.path).pending()

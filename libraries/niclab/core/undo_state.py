@@ -112,7 +112,9 @@ class UndoReport:
         if self.failed:
             lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
             count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
-            raise BenchFault(f"{count} could not be undone and stay in the journal:\n" + "\n".join(lines))
+            first = f"{self.failed[0].subject}: {self.failed[0].what}: {self.failed[0].errors[-1]}"
+            said = f"{count} could not be undone and stay in the journal, such as {first}; niclab restore names them:"
+            raise BenchFault("\n".join([said, *lines]))
 
 
 @dataclass
