@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="the extra `store` is not installed")
 
 from niclab.commands import cli
-from niclab.commands.certifying.forecast import newest
 from niclab.commands.results.compare import differences
 from niclab.commands.results.history import fill
 from niclab.core.exit_status import ExitStatus
@@ -165,20 +164,3 @@ def test_a_store_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("no database, but long enough to be taken for a damaged one")
     with pytest.raises(BenchFault, match=r"history\.sqlite"):
         ResultsStore(tmp_path / FILE)
-
-
-def test_the_newest_finished_run_of_the_same_kind_gives_the_times(tmp_path: Path) -> None:
-    for name in ("2024-a", "2025-b", "2026-c"):
-        file = make(tmp_path, name, STEADY, "1") / "run.json"
-        finished = None if name == "2026-c" else "2025-01-01T00:00:00+00:00"
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"finished": finished}))
-    assert newest("b", "x", "quick", tmp_path) == tmp_path / "2025-b"
-    assert newest("b", "x", "full", tmp_path) is None
-
-
-def test_a_partial_run_gives_no_times(tmp_path: Path) -> None:
-    for name, partial in (("2025-b", None), ("2026-c", "only suites Limits")):
-        file = make(tmp_path, name, STEADY, "1") / "run.json"
-        run = {"finished": "2025-01-01T00:00:00+00:00", "partial": partial}
-        file.write_text(json.dumps(json.loads(file.read_text()) | run))
-    assert newest("b", "x", "quick", tmp_path) == tmp_path / "2025-b"

@@ -19,7 +19,7 @@ from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, Role
 from niclab.card import Card, load_card
 from niclab.commands.certifying.attempts import note_attempts, put_into_store
-from niclab.commands.certifying.forecast import forecast, newest
+from niclab.commands.certifying.forecast import forecast
 from niclab.commands.certifying.reach import reach
 from niclab.commands.results.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
@@ -115,7 +115,8 @@ def run(
     options = [*chosen(bench, card, sheet, profile, systems or {}), *only(suites)]
     tools = look_for_tools()
     ahead = look_ahead(options, bench.secret_names)
-    for line in forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots).lines():
+    cost = forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots)
+    for line in cost.lines():
         print(line, flush=True)
     if dry_run:
         for line in reach(bench, ahead.tags, load_requirements()).lines():
@@ -138,8 +139,7 @@ def run(
     record_facts(run_dir, profile=profile, equipment=bench.description)
     others = {role.value: system for role, system in (systems or {}).items()}
     record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
-    earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)
-    return finish(run_dir, bench, run_robot(run_dir, options, earlier, stop), tools, sign_with)
+    return finish(run_dir, bench, run_robot(run_dir, options, cost.usual, stop), tools, sign_with)
 
 
 def read_secrets(bench: Bench) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from niclab.bench.records import Bench, Role
 from niclab.core.verdict import BenchFault
@@ -21,13 +21,14 @@ class Forecast:
     """The forecast of a run.
 
     ``ordered``: how many boots of each server the tests order at most; one that is not applicable orders none.
-    ``within_s``: how long a boot may take by the bench file. ``earlier``: time budgets of earlier runs, newest first.
+    ``within_s``: how long a boot may take by the bench file. ``earlier``: folders and time budgets of
+    earlier runs, newest first.
     """
 
     tests: int
     ordered: Mapping[Role, int]
     within_s: Mapping[Role, float]
-    earlier: tuple[Timing, ...]
+    earlier: Mapping[Path, Timing]
 
     def lines(self) -> list[str]:
         """Return the forecast as sentences."""
@@ -37,14 +38,19 @@ class Forecast:
         return [f"{self.tests} tests; boots: {boots}", self._duration()]
 
     def _duration(self) -> str:
-        if not self.earlier:
+        if self.usual is None:
             return "duration: unknown; no finished run of this card, bench and plan"
-        seconds = median(each.wall_s for each in self.earlier)
-        newest = ", ".join(f"{server} {count}" for server, count in self.earlier[0].boots.items()) or "none noted"
+        usual = self.earlier[self.usual]
+        boots = ", ".join(f"{server} {count}" for server, count in usual.boots.items()) or "none noted"
         count = len(self.earlier)
-        return (
-            f"duration: about {seconds / 60:.0f} min by {count} earlier run{'s' * (count != 1)}; boots then: {newest}"
-        )
+        about = f"duration: about {usual.wall_s / 60:.0f} min by {count} earlier run{'s' * (count != 1)}"
+        return f"{about}; boots then: {boots}"
+
+    @property
+    def usual(self) -> Path | None:
+        """The earlier run of middle duration: one that a broken bench cut short, or a slow day, says little."""
+        by_time = sorted(self.earlier, key=lambda folder: self.earlier[folder].wall_s)
+        return by_time[len(by_time) // 2] if by_time else None
 
 
 def forecast(bench: Bench, card: str, plan: str, results: Path, tests: int, ordered: Mapping[Role, int]) -> Forecast:
@@ -59,11 +65,11 @@ def forecast(bench: Bench, card: str, plan: str, results: Path, tests: int, orde
         ordered: How many boots of each server the tests order at most.
     """
     within_s = {role: float(bench.server(role).boot.ready_within_s) for role in Role}
-    return Forecast(tests, ordered, within_s, tuple(_earlier(bench.name, card, plan, results)))
+    return Forecast(tests, ordered, within_s, earlier_runs(bench.name, card, plan, results))
 
 
-def newest(bench: str, card: str, plan: str, results: Path) -> Path | None:
-    """Return the folder of the newest finished run of a card on a bench by a plan, if there is one.
+def earlier_runs(bench: str, card: str, plan: str, results: Path) -> dict[Path, Timing]:
+    """Return folders and time budgets of the newest finished runs of a card on a bench by a plan.
 
     Args:
         bench: Name of the bench.
@@ -71,19 +77,13 @@ def newest(bench: str, card: str, plan: str, results: Path) -> Path | None:
         plan: Name of the plan.
         results: Folder of the run folders.
     """
-    return next(_finished(bench, card, plan, results), None)
-
-
-def _earlier(bench: str, card: str, plan: str, results: Path) -> Iterator[Timing]:
-    found = 0
+    found: dict[Path, Timing] = {}
     for folder in _finished(bench, card, plan, results):
-        try:
-            yield timing_of(folder)
-        except BenchFault:
-            continue  # a run that broke off is no history
-        found += 1
-        if found == RUNS_LOOKED_AT:
-            return
+        with contextlib.suppress(BenchFault):  # a run that broke off is no history
+            found[folder] = timing_of(folder)
+        if len(found) == RUNS_LOOKED_AT:
+            break
+    return found
 
 
 def _finished(bench: str, card: str, plan: str, results: Path) -> Iterator[Path]:
