@@ -127,7 +127,7 @@ def _scope(certificate: Mapping[str, Any]) -> Part:
     for each in requirements:
         prefix, title = each["id"].partition("-")[0], document_and_place(each["source"])[0]
         documents.setdefault((prefix, title), []).append(each)
-    rows = [_scope_row(clipped(f"{prefix}: {title}", 58), mine) for (prefix, title), mine in documents.items()]
+    rows = [_scope_row(clipped(f"{prefix}: {title}", 54), mine) for (prefix, title), mine in documents.items()]
     return table_part(
         "Scope: requirements by their source",
         ("Source", *_STATUS_TITLES.values(), "Parts verified"),

@@ -43,7 +43,7 @@ def interval_rows(
     said = parts.wrapped(note, _WIDTH - 2 * _PAD)
     top = 42 + 16 * len(said)
     bottom = top + 6 + _ROW * len(rows)
-    body = [parts.text(_PAD, 28, title, "title"), parts.text(_WIDTH - 24, 28, "dashed: limit", "soft", "end")]
+    body = [parts.text(_PAD, 28, title, "title"), parts.text(_WIDTH - 24, 28, "interval; dashed: limit", "soft", "end")]
     body += [parts.text(_PAD, 48 + 16 * i, words, "soft") for i, words in enumerate(said)]
     for tick, words in zip(ticks, parts.tick_texts(ticks), strict=True):
         body.append(parts.line(x(tick), top, x(tick), bottom, "grid"))
