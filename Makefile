@@ -36,7 +36,7 @@ DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebst
 DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
-.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills bench-up bench-down benchmarks benchmark-statistics card-soak docs clean
+.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills bench-up bench-down benchmarks benchmark-statistics card-soak docs site clean
 
 help:
 	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|freebsd] [PEER_OS=...]   qualify a card"
@@ -52,7 +52,7 @@ help:
 	@echo "make campaign [N=100] [SEED=1]   break the bench at random moments of a certificate"
 	@echo "make fleet           200 benches and 2,000 fake runs at a real coordinator (20 minutes)"
 	@echo "make kills [RUNS=20] [SEED=1]    kill certificates at random moments, and restore the bench"
-	@echo "make bench-up | bench-down | benchmarks | benchmark-statistics | card-soak | docs | clean"
+	@echo "make bench-up | bench-down | benchmarks | benchmark-statistics | card-soak | docs | site | clean"
 
 # Missing report tools are no reason not to qualify a card; the virtual bench is set up only where the bench file uses it.
 certify: $(STAMP)
@@ -81,7 +81,7 @@ test-full: setup-test lint dryrun
 	@ci/debian-packages $(DEBIAN_SLOW_TEST)
 	ci/audit
 	NICLAB_LABGRID_PYTHON="$$(ci/locks/python ci/locks/labgrid.lock)" $(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
-	@$(MAKE) --no-print-directory fleet
+	@$(MAKE) --no-print-directory site fleet
 	$(PYTHON) -m pytest -m bench --ignore=tests/controls
 	$(PYTHON) tests/robustness/matrix.py
 	ci/certify default all
@@ -177,5 +177,12 @@ docs: $(STAMP)
 	$(VENV)/bin/libdoc libraries/Shell.py::dut results/docs/Shell.html
 	$(VENV)/bin/niclab parity > docs/parity.md
 
+# The pages of docs/ and the keyword reference, as a site that needs no server and loads nothing from outside.
+site: $(STAMP)
+	$(PYTHON) ci/site/pages.py results/site-pages
+	NO_MKDOCS_2_WARNING=1 "$$(ci/locks/python ci/locks/site.lock)" -m mkdocs build --strict --config-file ci/site/mkdocs.yml
+	@! grep -rlE --include='*.html' '<(script|link|img)[^>]*(src|href)="https?://' results/site
+	@echo results/site/index.html
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .robocop_cache results/docs
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .robocop_cache results/docs results/site results/site-pages

@@ -51,7 +51,17 @@ def trend() -> TrendChart:
     return TrendChart("From run to run", "", "Mbit/s", points, (9300, math.inf), "allowed: at most 1 % worse")
 
 
-CHARTS = {"sweep": sweep(Limit(9000, "limit at least 9000 Mbit/s")), "changes": changes(), "trend": trend()}
+def one_size() -> LineChart:
+    lines = tuple(ChartLine(f"MTU {mtu}", (Point(8192, mtu, mtu - 10, mtu + 20),)) for mtu in (576, 1500, 9000))
+    return LineChart("One size", "A note.", "message, bytes", "Mbit/s", lines, Limit(500, "limit at least 500"), True)
+
+
+CHARTS = {
+    "sweep": sweep(Limit(9000, "limit at least 9000 Mbit/s")),
+    "changes": changes(),
+    "trend": trend(),
+    "one size": one_size(),
+}
 
 
 @pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
@@ -153,9 +163,7 @@ def test_charts_without_numbers_are_refused(make: object, problem: str) -> None:
 @pytest.mark.parametrize("value", [0.0, 9.41, -3.0, 1e9])
 def test_a_single_point_can_be_drawn(value: float) -> None:
     for chart in (
-        LineChart(
-            "t", "", "x", "y", (ChartLine("a", (Point(64, value, value, value),)),), x_bytes=True, from_zero=False
-        ),
+        LineChart("t", "", "x", "y", (ChartLine("a", (Point(64, value, value, value),)),), x_bytes=True),
         TrendChart("t", "", "y", (TrendPoint("now", value, value, value),)),
         ChangeChart("t", "", "x", (ChangeRow("a", value, value, value),)),
     ):
@@ -196,8 +204,32 @@ def test_small_helpers() -> None:
     assert Scale(1, 4, 0, 100, log2=True)(2) == pytest.approx(50)
 
 
-def test_axis_of_a_figure_begins_at_zero_unless_told_otherwise() -> None:
-    points = (ChartLine("a", (Point(1, 9400, 9390, 9410), Point(2, 9420, 9410, 9430))),)
-    from_zero, close = (LineChart("t", "", "x", "y", points, from_zero=flag).svg() for flag in (True, False))
-    assert ">0</text>" in from_zero
-    assert ">0</text>" not in close
+@pytest.mark.parametrize(
+    ("lowest", "zero"), [(9300, False), (4000, True)], ids=["all far from zero", "one nearer to zero"]
+)
+def test_the_axis_begins_at_zero_only_if_a_figure_is_near_it(lowest: float, zero: bool) -> None:
+    points = (ChartLine("a", (Point(1, lowest, lowest, lowest), Point(2, 9420, 9410, 9430))),)
+    assert (">0</text>" in LineChart("t", "", "x", "y", points).svg()) is zero
+
+
+def test_a_sweep_of_one_size_is_a_row_for_each_line_across_the_whole_drawing() -> None:
+    lines = tuple(
+        ChartLine(f"MTU {mtu}", (Point(65536, y, y - 0.5, y + 0.5),))
+        for mtu, y in ((576, 22.0), (1500, 23.8), (9000, 24.6))
+    )
+    limit = Limit(21.25, "limit at least 21.25 Mbit/s at MTU 1500")
+    text = LineChart("t", "n", "message, bytes", "Mbit/s", lines, limit, x_bytes=True).svg()
+    root = ET.fromstring(text)
+    dots = [(float(e.get("cx", "nan")), float(e.get("cy", "nan"))) for e in root.iter(f"{SVG}circle")]
+    across = [x for x, _ in dots]
+    assert across == sorted(across) and across[-1] - across[0] > 760 / 3
+    assert len({y for _, y in dots}) == 3
+    words = [each.text or "" for each in root.iter(f"{SVG}text")]
+    assert "Mbit/s at message, bytes: 64\u202fK" in words and {"MTU 576", "MTU 1500", "MTU 9000"} <= set(words)
+    assert any(limit.text in each for each in words) and text.count('class="limit"') == 3
+
+
+def test_the_ticks_of_a_sweep_are_its_sizes() -> None:
+    lines = (ChartLine("a", (Point(2048, 9, 8, 10), Point(65536, 9, 8, 10))),)
+    words = [e.text for e in ET.fromstring(LineChart("t", "", "x", "y", lines, x_bytes=True).svg()).iter(f"{SVG}text")]
+    assert "2\u202fK" in words and "64\u202fK" in words and "4\u202fK" not in words

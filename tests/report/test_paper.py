@@ -22,7 +22,8 @@ from niclab.report.certificate.measured import figures_of
 from niclab.report.evidence.evidence import seal
 from niclab.report.evidence.sums import write_sums
 from niclab.report.pages import chart_parts, drawings
-from niclab.report.pages.content import Table, content_of
+from niclab.report.pages.blocks import Table
+from niclab.report.pages.content import content_of
 
 MISSED = NotedFigure(
     kind=FigureKind.FAILOVER,

@@ -11,7 +11,7 @@ from statistics import fmean
 from niclab.core.verdict import BenchFault
 from niclab.report import now, write_atomically
 from niclab.report.evidence.runfolder import DEMONSTRATION, read_run
-from niclab.report.pages.content import Cell, Content, Part, Row, Table, Words
+from niclab.report.pages.blocks import Cell, Content, Part, Row, Table, Words
 from niclab.report.pages.page import page_of
 from niclab.stats.interval import guarded, guarded_difference
 from niclab.stats.measurements import FILE, Measurement, read

@@ -12,9 +12,9 @@ from niclab.commands.results.results_places import DEPTHS, URL
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, write_atomically
 from niclab.report.evidence.runfolder import CERTIFICATE_FILE, DEMONSTRATION, RUN_FILE, read_run
+from niclab.report.pages.blocks import Cell, Content, Part, Pictures, Row, Table, Words
 from niclab.report.pages.chart_parts import COLOURS
 from niclab.report.pages.charts import ChartLine, LineChart, Point
-from niclab.report.pages.content import Cell, Content, Part, Pictures, Row, Table, Words
 from niclab.report.pages.page import page_of
 from niclab.report.store.results_store import FILE, NEWEST, ResultsStore, StoredFigure, StoredRun
 from niclab.stats.interval import t_interval
@@ -140,7 +140,7 @@ def _trends(store: ResultsStore, card: str, runs: Sequence[StoredRun]) -> Iterat
         newest = sorted(lines, key=lambda each: max(point.x for point in lines[each]))[-COLOURS:]
         drawn = tuple(ChartLine(each, tuple(sorted(lines[each], key=lambda point: point.x))) for each in newest)
         title, _, note = name.partition(" (")
-        yield LineChart(title, note.removesuffix(")"), "run", unit, drawn, from_zero=False)
+        yield LineChart(title, note.removesuffix(")"), "run", unit, drawn)
 
 
 def _point(x: int, samples: Sequence[float]) -> Point:

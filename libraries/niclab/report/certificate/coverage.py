@@ -15,6 +15,8 @@ from niclab.scope.plan import Plan
 from niclab.scope.requirements import About, RequirementPart, Requirements
 
 _MOST_REASONS = 3
+NOT_COVERED = "not covered: "
+"""Begins the reason of a part for which no test exists."""
 
 
 class Status(Enum):
@@ -258,7 +260,7 @@ def _judge(
 
 def _without_tests(plan: Plan, part: RequirementPart) -> tuple[Status, str]:
     if part.not_covered:
-        return Status.NOT_TESTED, f"not covered: {part.not_covered}"
+        return Status.NOT_TESTED, f"{NOT_COVERED}{part.not_covered}"
     if part.of_sheet and plan.profile is Profile.FULL:
         return Status.NOT_APPLICABLE, "the sheet predicts no effect"
     return Status.NOT_TESTED, f"profile {plan.profile.value}"

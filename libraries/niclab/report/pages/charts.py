@@ -17,6 +17,7 @@ from itertools import pairwise
 
 from niclab.report.pages import chart_parts as parts
 from niclab.report.pages.chart_parts import Scale
+from niclab.report.pages.intervals import IntervalRow, interval_rows
 
 _WIDTH = 760.0
 _PAD = 20.0
@@ -53,7 +54,11 @@ class Limit:
 
 @dataclass(frozen=True)
 class LineChart:
-    """``x_bytes``: the x axis is a size in bytes, drawn on a scale of doublings."""
+    """``x_bytes``: the x axis is a size in bytes, drawn on a scale of doublings.
+
+    The y axis begins at 0 if figures are near 0, else at the figures: their spread and their distance from the limit
+    are what is to be read. Where all figures have one x, each line is a row of its own.
+    """
 
     title: str
     note: str
@@ -62,7 +67,6 @@ class LineChart:
     lines: tuple[ChartLine, ...]
     limit: Limit | None = None
     x_bytes: bool = False
-    from_zero: bool = True
 
     def __post_init__(self) -> None:
         if not self.lines or len(self.lines) > parts.COLOURS:
@@ -75,22 +79,19 @@ class LineChart:
                 _want_interval(self.title, each.name, point.low, point.y, point.high)
 
     def svg(self) -> str:
+        xs = sorted({point.x for each in self.lines for point in each.points})
+        return self._drawn_against(xs) if len(xs) > 1 else self._drawn_as_rows(xs[0])
+
+    def _drawn_against(self, xs: Sequence[float]) -> str:
         names = max(parts.width_px(each.name) for each in self.lines) * 1.08 + 14
         points = [point for each in self.lines for point in each.points]
         values = [v for p in points for v in (p.low, p.high)] + ([self.limit.value] if self.limit else [])
-        ticks = parts.round_ticks(min([*values, 0.0] if self.from_zero else values), max(values), 6)
-        frame = _Frame.around(ticks, self.note, right=names, height=420)
-        xs = sorted({point.x for point in points})
+        ticks = parts.round_ticks(min([*values, 0.0] if self._from_zero() else values), max(values), 5)
+        frame = _Frame.around(ticks, self.note, right=names, height=310)
         inset = 12.0
         x = Scale(xs[0], xs[-1], frame.left + inset, frame.right - inset, self.x_bytes)
-        if xs[0] == xs[-1]:
-            x = (
-                Scale(xs[0] / 2, xs[0] * 2, frame.left, frame.right, self.x_bytes)
-                if xs[0] > 0
-                else Scale(xs[0] - 1, xs[0] + 1, frame.left, frame.right)
-            )
         body = [*frame.heading(self.title, self.note), *frame.y_axis(ticks, self.y_label)]
-        body += frame.x_axis([(x(v), t) for v, t in self._x_ticks(xs)], self.x_label)
+        body += frame.x_axis(self._x_ticks(xs, x), self.x_label)
         for i, each in enumerate(self.lines):
             body += _drawn(each, i, x, frame.y)
         ends = [frame.y(each.points[-1].y) for each in self.lines]
@@ -106,14 +107,32 @@ class LineChart:
         rows = [[each.name, p.x, p.y, p.low, p.high] for each in self.lines for p in each.points]
         return _csv(["line", self.x_label, self.y_label, "interval low", "interval high"], rows)
 
-    def _x_ticks(self, xs: Sequence[float]) -> list[tuple[float, str]]:
+    def _drawn_as_rows(self, at: float) -> str:
+        limit = self.limit.value if self.limit else None
+        rows = [
+            IntervalRow(each.name, each.points[0].low, each.points[0].y, each.points[0].high, limit, number)
+            for number, each in enumerate(self.lines)
+        ]
+        note = f"{self.note}; {self.limit.text}" if self.limit else self.note
+        unit = f"{self.y_label} at {self.x_label}: {parts.bytes_text(at) if self.x_bytes else f'{at:g}'}"
+        return interval_rows(self.title, note, unit, rows, from_zero=self._from_zero())
+
+    def _from_zero(self) -> bool:
+        """Is a figure nearer to 0 than to the largest?"""
+        values = [abs(v) for each in self.lines for p in each.points for v in (p.low, p.high)]
+        return min(values) < max(values) / 2
+
+    def _x_ticks(self, xs: Sequence[float], x: Scale) -> list[tuple[float, str]]:
+        """Return the ticks at the figures where there is room for all of their texts; else round ones."""
+        text = parts.bytes_text if self.x_bytes else "{:g}".format
+        own = [(x(v), text(v)) for v in xs]
+        if all(b[0] - a[0] > (parts.width_px(a[1]) + parts.width_px(b[1])) / 2 + 4 for a, b in pairwise(own)):
+            return own
         if self.x_bytes:
             first, last = math.ceil(math.log2(xs[0])), math.floor(math.log2(xs[-1]))
-            return [(2.0**power, parts.bytes_text(2**power)) for power in range(first, last + 1)]
-        if len(xs) <= 16:
-            return [(v, f"{v:g}") for v in xs]
+            return [(x(2.0**power), parts.bytes_text(2**power)) for power in range(first, last + 1)]
         ticks = [tick for tick in parts.round_ticks(xs[0], xs[-1], 8) if xs[0] <= tick <= xs[-1]]
-        return list(zip(ticks, parts.tick_texts(ticks), strict=True))
+        return [(x(tick), words) for tick, words in zip(ticks, parts.tick_texts(ticks), strict=True)]
 
     def _description(self) -> str:
         ranges = "; ".join(

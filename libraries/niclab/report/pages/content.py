@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from niclab.core.decision import FAMILY, LEVEL
 from niclab.report.evidence.runfolder import DEMONSTRATION
 from niclab.report.evidence.sums import SUMS_NAME
 from niclab.report.pages import drawings
+from niclab.report.pages.answer import answer_of, first_reasons
+from niclab.report.pages.blocks import Content, Facts, Part, Pictures, Table, Words, row_of, table_part
 from niclab.report.pages.condensed import condensed
 from niclab.report.pages.content_rows import (
+    GOOD,
     NOT_RECORDED,
     bench_rows,
     circumstances,
@@ -20,12 +22,12 @@ from niclab.report.pages.content_rows import (
     figure_rows,
     hash_rows,
     moment,
-    not_tested_rows,
     requirement_rows,
     subject_rows,
     test_rows,
     waiver_rows,
 )
+from niclab.report.pages.not_tested import reason_rows, untested
 
 CERTIFIED = "CERTIFIED"
 _CHANCE = f"{100 * (1 - LEVEL) / 2:g} %"
@@ -40,83 +42,6 @@ _EXPECTED = {"throughput": "throughput", "latency": "1/s", "outages": "failover"
 
 Round trips a second are the latency's inverse.
 """
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table: its text, small lines below it, and the verdict whose colour it has."""
-
-    text: str
-    small: str = ""
-    result: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a table. ``anchor``: what links point at."""
-
-    cells: tuple[Cell, ...]
-    anchor: str = ""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Names with their values."""
-
-    rows: tuple[tuple[str, str], ...]
-    kind: Literal["facts"] = "facts"
-
-
-@dataclass(frozen=True)
-class Table:
-    """``columns``: titles; ``widths``: parts of the width of the page; ``look``: a class of the style sheet."""
-
-    columns: tuple[str, ...]
-    widths: tuple[float, ...]
-    rows: tuple[Row, ...]
-    look: str = ""
-    kind: Literal["table"] = "table"
-
-
-@dataclass(frozen=True)
-class Words:
-    """A paragraph."""
-
-    text: str
-    kind: Literal["words"] = "words"
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """Drawings as SVG; ``wide`` ones have a row of their own."""
-
-    svgs: tuple[str, ...]
-    wide: bool = False
-    kind: Literal["pictures"] = "pictures"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A heading with what is below it."""
-
-    title: str
-    blocks: tuple[Facts | Table | Words | Pictures, ...]
-
-
-@dataclass(frozen=True)
-class Content:
-    """The whole certificate. ``look``: good, bad or demonstration."""
-
-    title: str
-    subtitle: str
-    window_title: str
-    banner: str
-    headline: str
-    look: str
-    reasons: tuple[str, ...]
-    summary: tuple[str, ...]
-    parts: tuple[Part, ...]
-    issued: str
 
 
 def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None = None) -> Content:
@@ -134,14 +59,18 @@ def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None 
     verdict = certificate["verdict"]
     lab = certificate["lab_counts"]
     of_card = {name: number - lab.get(name, 0) for name, number in certificate["counts"].items()}
+    reasons = tuple(certificate["reasons"])
+    not_passed, other_tests = _tests(certificate["tests"])
     parts = (
-        _subject(certificate),
+        *_every_reason(reasons),
         *_waivers(certificate),
+        *not_passed,
         _figures(certificate),
-        _table("Circumstances", ("", ""), (1.6, 8.4), circumstances(certificate), "remarks"),
-        _table("Tests", ("Test", "Result", "Time"), (7.3, 1.8, 0.9), test_rows(certificate["tests"]), "tests"),
-        _requirements(certificate),
         _not_tested(certificate),
+        _requirements(certificate),
+        table_part("Circumstances", ("", ""), (1.6, 8.4), circumstances(certificate), "remarks"),
+        other_tests,
+        _equipment(certificate),
         *_charts(charts or {}),
         _checks(certificate),
     )
@@ -152,42 +81,54 @@ def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None 
         banner=DEMONSTRATION if demonstration else "",
         headline=f"{verdict} ({DEMONSTRATION})" if demonstration else verdict,
         look="good" if clean and not demonstration else "demonstration" if certified else "bad",
-        reasons=tuple(certificate["reasons"]),
+        reasons=first_reasons(reasons),
         summary=(
             *(f"{each[:1].upper()}{each[1:]}." for each in certificate["scope"].split("; ")),
             f"{counted(of_card, 'of the card')}; {counted(lab, 'of the lab itself')}.",
+            *_waived_in_words(certificate.get("waivers") or []),
         ),
+        answer=answer_of(certificate),
         parts=parts,
         issued=moment(certificate["issued"]),
     )
 
 
-def _table(title: str, columns: tuple[str, ...], widths: tuple[float, ...], rows: Any, look: str = "") -> Part:
-    """A part of one table; rows are tuples of cells, a cell is a text or the arguments of a :class:`Cell`."""
-    made = tuple(_row(each) for each in rows)
-    return Part(title, (Table(columns, widths, made, look),) if made else (Words("There are none."),))
+def _every_reason(reasons: tuple[str, ...]) -> tuple[Part, ...]:
+    """The reasons in full, where the first page has shortened them."""
+    if reasons == first_reasons(reasons):
+        return ()
+    rows = []
+    for number, each in enumerate(reasons, start=1):
+        first, *more = each.splitlines() or [""]
+        rows.append((str(number), (first, "\n".join(more))))
+    return (table_part("Every reason", ("", ""), (0.4, 9.6), rows, "remarks"),)
 
 
-def _row(cells: Any) -> Row:
-    anchor = ""
-    if isinstance(cells, dict):
-        anchor, cells = cells["anchor"], cells["cells"]
-    return Row(tuple(Cell(each) if isinstance(each, str) else Cell(*each) for each in cells), anchor)
+def _tests(tests: Sequence[Mapping[str, Any]]) -> tuple[tuple[Part, ...], Part]:
+    """The tests that decide against the card, the bench or the measurement, and all others."""
+    good = [each for each in tests if each["verdict"] in GOOD]
+    bad = [each for each in tests if each["verdict"] not in GOOD]
+    titles = ("Tests that did not pass", "Other tests" if bad else "Tests")
+    first, rest = (
+        table_part(title, ("Test", "Result", "Time"), (7.3, 1.8, 0.9), test_rows(each), "tests")
+        for title, each in zip(titles, (bad, good), strict=True)
+    )
+    return (first,) if bad else (), rest
 
 
-def _subject(certificate: Mapping[str, Any]) -> Part:
+def _equipment(certificate: Mapping[str, Any]) -> Part:
     bench = certificate.get("equipment") or {}
     blocks: list[Facts | Table | Words | Pictures] = [Facts(tuple(subject_rows(certificate)))]
     if bench:
-        ports = tuple(_row(each) for each in bench_rows(bench))
+        ports = tuple(row_of(each) for each in bench_rows(bench))
         columns = ("Port", "PCI address", "Slot", "MAC address", "PCI Express link")
         blocks += [
             Pictures((drawings.topology(certificate["card"] or NOT_RECORDED, bench),), wide=True),
             Table(columns, (1.2, 2, 2, 2.4, 2.4), ports, "ports"),
         ]
-    if rows := tuple(_row(each) for each in fact_rows(certificate)):
+    if rows := tuple(row_of(each) for each in fact_rows(certificate)):
         blocks.append(Table(("", ""), (1.6, 8.4), rows, "known-issues"))
-    return Part("What was qualified", tuple(blocks))
+    return Part("Card, software and bench", tuple(blocks))
 
 
 def _figures(certificate: Mapping[str, Any]) -> Part:
@@ -197,8 +138,8 @@ def _figures(certificate: Mapping[str, Any]) -> Part:
     said = (Words(f"Not measured by plan {certificate['plan'] or NOT_RECORDED}: {', '.join(missing)}."),)
     if not figures:
         return Part("Measured against limits", (Words("No figures are recorded."),))
-    rows = tuple(_row(each) for each in figure_rows(figures))
-    table = Table(("Figure", "Measured", "Expected", "Result"), (3.6, 2.8, 3.1, 1.1), rows, "figures")
+    rows = tuple(row_of(each) for each in figure_rows(figures))
+    table = Table(("Figure", "Measured", "Expected", "Result"), (3.2, 3.4, 3.0, 1), rows, "figures")
     drawn = [Pictures((svg,), wide=True) for svg in drawings.ranges(figures)]
     return Part("Measured against limits", (*drawn, table, Words(_ERRORS), *(said if missing else ())))
 
@@ -210,7 +151,12 @@ def _charts(charts: Mapping[str, str]) -> tuple[Part, ...]:
 def _waivers(certificate: Mapping[str, Any]) -> tuple[Part, ...]:
     rows = waiver_rows(certificate.get("waivers") or [])
     columns = ("Waiver", "Reason", "Covers")
-    return (_table("Waivers", columns, (2.4, 4.4, 3.2), rows, "waivers"),) if rows else ()
+    return (table_part("Waivers", columns, (2.4, 4.4, 3.2), rows, "waivers"),) if rows else ()
+
+
+def _waived_in_words(waivers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    tests = {name for each in waivers for name in each["tests"]}
+    return (f"Waivers: {len(waivers)}, which cover failed tests: {len(tests)}.",) if waivers else ()
 
 
 def _requirements(certificate: Mapping[str, Any]) -> Part:
@@ -218,15 +164,17 @@ def _requirements(certificate: Mapping[str, Any]) -> Part:
     if not rows:
         return Part("Requirements", (Words("The run has no plan, so its requirements are unknown."),))
     columns = ("Requirement", "Source, tests and evidence", "Result")
-    return _table("Requirements", columns, (1.5, 6.7, 1.8), rows, "requirements")
+    return table_part("Requirements", columns, (1.5, 6.7, 1.8), rows, "requirements")
 
 
 def _not_tested(certificate: Mapping[str, Any]) -> Part:
-    return _table("What was not tested, and why", ("", ""), (1.5, 8.5), not_tested_rows(certificate), "not-tested")
+    columns = ("Requirement", "What was not tested, and why")
+    rows = reason_rows(untested(certificate))
+    return table_part("What was not tested, and why", columns, (2.1, 7.9), rows, "not-tested")
 
 
 def _checks(certificate: Mapping[str, Any]) -> Part:
-    rows = tuple(_row(each) for each in hash_rows(certificate["sha256"]))
+    rows = tuple(row_of(each) for each in hash_rows(certificate["sha256"]))
     return Part(
         "Hashes and signature",
         (

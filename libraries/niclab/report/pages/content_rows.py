@@ -14,8 +14,10 @@ from niclab.report.verdicts import Verdict
 NOT_RECORDED = "not recorded"
 Cells = tuple[str | tuple[str, ...], ...]
 _STATUS_LOOK = {"verified": "pass", "verified in part": "in-part", "failed": "card-failure", "undecided": "undecided"}
-_NOT_ASKED = ("not applicable", "not tested")
+NOT_ASKED = ("not applicable", "not tested")
 _OUTCOME_LOOK = {Decision.MET: "pass", Decision.MISSED: "card-failure", Decision.UNDECIDED: "undecided"}
+GOOD = (Verdict.PASS.value, Verdict.NOT_APPLICABLE.value)
+"""The verdicts of a test that do not keep a run from being certified."""
 _TOP_SUITE = "Qualification."
 
 
@@ -34,6 +36,15 @@ def counted(counts: Mapping[str, int], whose: str) -> str:
     total = sum(counts.values())
     parts = ", ".join(f"{number} {Verdict(verdict).title.lower()}" for verdict, number in counts.items() if number)
     return f"{total} test{'s' * (total != 1)} {whose}{f': {parts}' if parts else ''}"
+
+
+def counted_parts(number: int) -> str:
+    """Return ``1 part`` or ``3 parts``.
+
+    Args:
+        number: How many.
+    """
+    return f"{number} part{'s' * (number != 1)}"
 
 
 def _software(certificate: Mapping[str, Any]) -> dict[str, str]:
@@ -101,15 +112,22 @@ def figure_rows(figures: Iterable[Mapping[str, Any]]) -> list[Cells]:
     Args:
         figures: Figures, :func:`~niclab.report.pages.condensed.condensed`.
     """
-    return [
-        (
-            (each["subject"], tests_in_words(each["tests"])),
-            each["found"],
-            _expectation(each["expected"], each["source"]),
-            (each["outcome"].capitalize(), "", _OUTCOME_LOOK[Decision(each["outcome"])]),
-        )
-        for each in figures
-    ]
+    return [figure_row(each, tests_in_words(each["tests"])) for each in figures]
+
+
+def figure_row(figure: Mapping[str, Any], small: str = "") -> Cells:
+    """Return one figure: its subject, what was found and expected, and the outcome.
+
+    Args:
+        figure: A figure, :func:`~niclab.report.pages.condensed.condensed`.
+        small: The lines below its subject.
+    """
+    return (
+        (figure["subject"], small),
+        figure["found"],
+        _expectation(figure["expected"], figure["source"]),
+        (figure["outcome"].capitalize(), "", _OUTCOME_LOOK[Decision(figure["outcome"])]),
+    )
 
 
 def circumstances(certificate: Mapping[str, Any]) -> list[Cells]:
@@ -126,14 +144,16 @@ def circumstances(certificate: Mapping[str, Any]) -> list[Cells]:
 
 
 def test_rows(tests: Iterable[Mapping[str, Any]]) -> list[Cells]:
-    """Return every test below the name of its suite; those that decide against the card come first.
+    """Return every test below the name of its suite.
 
     The figures of a test that passed are in a table of their own.
+
+    Args:
+        tests: Tests of a certificate.
     """
-    good = {Verdict.PASS.value, Verdict.NOT_APPLICABLE.value}
     rows: list[Cells] = []
     suite = ""
-    for test in sorted(tests, key=lambda each: each["verdict"] in good):
+    for test in tests:
         folder, _, title = test["name"].removeprefix(_TOP_SUITE).rpartition(".")
         if folder != suite:
             suite = folder
@@ -147,19 +167,38 @@ def test_rows(tests: Iterable[Mapping[str, Any]]) -> list[Cells]:
 
 
 def requirement_rows(certificate: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return every requirement with its source, what was asked of it with tests and evidence, and its status."""
-    rows = []
+    """Return the requirements of each document, with what was asked of them, tests, evidence and status.
+
+    Args:
+        certificate: Content of ``certificate.json``.
+    """
+    rows: list[dict[str, Any]] = []
+    document = ""
     kept = {test["name"]: test.get("evidence", []) for test in certificate["tests"]}
     for each in certificate["requirements"]:
         names = [name for part in each["parts"] for name in part["tests"]]
         files = list(dict.fromkeys(file for name in names for file in kept.get(name, [])))
         evidence = f"evidence: {', '.join(files)}" if files else ""
-        asked = [_asked(each, part) for part in each["parts"] if part["status"] not in _NOT_ASKED]
-        small = _lines("\n".join((each["source"], *asked, _not_asked(each), evidence)))
+        asked = [_asked(each, part) for part in each["parts"] if part["status"] not in NOT_ASKED]
+        title, place = document_and_place(each["source"])
+        if title != document:
+            document = title
+            rows.append({"anchor": "", "cells": ("", ("", title), "")})
+        small = _lines("\n".join((place, *asked, _not_asked(each), evidence)))
         look = _STATUS_LOOK.get(each["status"], "not-applicable")
         result = (each["status"].capitalize(), "", look)
         rows.append({"anchor": each["id"], "cells": (each["id"], (each["title"], small), result)})
     return rows
+
+
+def document_and_place(source: str) -> tuple[str, str]:
+    """Return the document of a requirement and the place in it, empty where the source names none.
+
+    Args:
+        source: ``Title (date), place``, or ``Title (date)``.
+    """
+    title, bracket, place = source.partition("), ")
+    return (f"{title})", place) if bracket else (source, "")
 
 
 def _asked(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
@@ -173,29 +212,11 @@ def _asked(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
 
 
 def _not_asked(whole: Mapping[str, Any]) -> str:
-    """Count the parts that are left, for which :func:`not_tested_rows` gives the reasons."""
-    count = {status: sum(part["status"] == status for part in whole["parts"]) for status in _NOT_ASKED}
+    """Count the parts that are left, for which :mod:`niclab.report.pages.not_tested` gives the reasons."""
+    count = {status: sum(part["status"] == status for part in whole["parts"]) for status in NOT_ASKED}
     if len(whole["parts"]) == 1:
         return ""
     return "; ".join(f"{status}: {number} of {len(whole['parts'])} parts" for status, number in count.items() if number)
-
-
-def not_tested_rows(certificate: Mapping[str, Any]) -> list[Cells]:
-    """Return what was not tested or not applicable of each requirement, with the reason."""
-    rows: list[Cells] = []
-    for each in certificate["requirements"]:
-        found: dict[tuple[str, str], list[str]] = {}
-        for part in each["parts"]:
-            if part["status"] in _NOT_ASKED:
-                title = part["title"] if part["id"] != each["id"] else ""
-                found.setdefault((part["status"], part["reason"]), []).append(title)
-        lines = [
-            f"{status} ({reason}): {'; '.join(titles)}" if titles[0] else f"{status}: {reason}"
-            for (status, reason), titles in found.items()
-        ]
-        if lines:
-            rows.append((each["id"], (each["title"], "\n".join(lines))))
-    return rows
 
 
 def hash_rows(sums: Mapping[str, str | None]) -> list[Cells]:

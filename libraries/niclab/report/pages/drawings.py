@@ -7,9 +7,9 @@ from typing import Any
 
 from niclab.core.decision import Decision
 from niclab.report.pages import chart_parts as parts
-from niclab.report.pages.chart_parts import Scale
+from niclab.report.pages.intervals import IntervalRow, interval_rows
 
-_WIDTH, _BOX, _ROW = 760.0, 210.0, 46.0
+_WIDTH, _BOX, _PATH = 760.0, 210.0, 46.0
 _TITLES = {
     "throughput": "Throughput",
     "failover": "Outage of traffic by cause",
@@ -27,7 +27,7 @@ def topology(card: str, bench: Mapping[str, Any]) -> str:
     """
     paths, switch = bench["paths"], bench["switch"]
     through = bool(switch) and any(path["through"] == "switch" for path in paths)
-    height = 70 + _ROW * max(1, len(paths)) + 14
+    height = 70 + _PATH * max(1, len(paths)) + 14
     left, right = 20.0, _WIDTH - 20 - _BOX
     body = []
     for x, role in ((left, "dut"), (right, "peer")):
@@ -36,7 +36,7 @@ def topology(card: str, bench: Mapping[str, Any]) -> str:
         body.append(parts.text(x + 12, 36, f"{role} ({server['os']})", "strong"))
         body.append(parts.text(x + 12, 52, card if role == "dut" else "the known-good end", "soft"))
     for number, path in enumerate(paths):
-        y = 84 + number * _ROW
+        y = 84 + number * _PATH
         by_role = {name.split(".")[0]: name for name in path["ends"]}
         for x, role, anchor in ((left + _BOX, "dut", "end"), (right, "peer", "start")):
             port = next(each for each in bench["servers"][role]["ports"] if each["name"] == by_role[role])
@@ -71,40 +71,16 @@ def ranges(figures: Sequence[Mapping[str, Any]]) -> list[str]:
             ]
             rows = [each for each in rows if each["high"] is not None]
             if rows:
-                drawn.append(_ranges(title, unit, rows[:_MOST_ROWS]))
+                # throughput is far from zero: what matters is the spread and the distance from the limit
+                from_zero = any(row["at_most"] is not None for row in rows)
+                drawn.append(interval_rows(title, "", unit, list(map(_row, rows[:_MOST_ROWS])), from_zero=from_zero))
     return drawn
 
 
-def _ranges(title: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    names = 340.0
-    height = 74 + 26 * len(rows)
-    values = [value for row in rows for value in (row["low"], row["high"], _limit(row)) if value is not None]
-    # throughput is far from zero: what matters is the spread and the distance from the limit
-    from_zero = any(row["at_most"] is not None for row in rows)
-    ticks = parts.round_ticks(min([*values, 0.0] if from_zero else values), max(values), 5)
-    x = Scale(ticks[0], ticks[-1], names, _WIDTH - 24)
-    bottom = height - 34
-    body = [parts.text(20, 28, f"{title}, {unit}", "title")]
-    body.append(parts.text(_WIDTH - 24, 28, "interval; dashed: limit", "soft", "end"))
-    for tick, words in zip(ticks, parts.tick_texts(ticks), strict=True):
-        body += [
-            parts.line(x(tick), 42, x(tick), bottom, "grid"),
-            parts.text(x(tick), bottom + 16, words, "soft", "middle"),
-        ]
-    for number, row in enumerate(rows):
-        y, limit = 56 + 26 * number, _limit(row)
-        look = 0 if row["outcome"] == Decision.MET else 1
-        name = parts.wrapped(row["subject"], names - 24)[:2]
-        top_line = y + 4 - 6 * (len(name) - 1)
-        body += [parts.text(names - 12, top_line + 12 * k, line, "", "end") for k, line in enumerate(name)]
-        if row["low"] is None:
-            body.append(parts.line(x(ticks[0]), y, x(row["high"]), y, f"whisker{look}"))
-        else:
-            body.append(parts.whisker(x(row["low"]), y, x(row["high"]), y, f"whisker{look}"))
-        body.append(parts.marker(x(row["value"] if row["value"] is not None else row["high"]), y, 0, f"dot{look}"))
-        if limit is not None:
-            body.append(parts.line(x(limit), y - 11, x(limit), y + 11, "limit"))
-    return parts.document(_WIDTH, height, title, f"{len(rows)} figures in {unit}", body)
+def _row(figure: Mapping[str, Any]) -> IntervalRow:
+    value = figure["value"] if figure["value"] is not None else figure["high"]
+    colour = 0 if figure["outcome"] == Decision.MET else 1
+    return IntervalRow(figure["subject"], figure["low"], value, figure["high"], _limit(figure), colour)
 
 
 def _limit(figure: Mapping[str, Any]) -> float | None:

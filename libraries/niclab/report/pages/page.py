@@ -9,7 +9,8 @@ from typing import Any
 
 from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
-from niclab.report.pages.content import Cell, Content, Facts, Part, Pictures, Row, Table, Words, content_of
+from niclab.report.pages.blocks import Cell, Content, Facts, Part, Pictures, Row, Table, Words
+from niclab.report.pages.content import content_of
 
 
 def certificate_page(certificate: Mapping[str, Any], charts: Mapping[str, str] | None = None, look: Path = LOOK) -> str:
@@ -38,6 +39,8 @@ def page_of(content: Content, look: Path = LOOK) -> str:
     """
     banner = f'<p class="demonstration">{_text(content.banner)}</p>\n' if content.banner else ""
     parts = "\n".join(map(_part, content.parts))
+    first = "\n".join(map(_part, content.answer))
+    answer = f'<section class="answer">\n{first}\n</section>\n' if first else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -52,7 +55,7 @@ def page_of(content: Content, look: Path = LOOK) -> str:
 {_read(look / "logo.svg")}<div><h1>{_text(content.title)}</h1><p>{_text(content.subtitle)}</p></div>
 </header>
 {_verdict(content)}
-{parts}
+{answer}{parts}
 </body>
 </html>
 """

@@ -11,8 +11,9 @@ from typing import Any
 
 from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
+from niclab.report.pages.blocks import Content, Part, Pictures
 from niclab.report.pages.chart_parts import printed
-from niclab.report.pages.content import Content, Part, Pictures, content_of
+from niclab.report.pages.content import content_of
 
 TEMPLATE = "certificate.typ"
 
@@ -48,13 +49,12 @@ def typeset(content: Content, issued: str, look: Path = LOOK) -> bytes:
         import typst
     except ImportError as error:
         raise BenchFault("certificate.pdf: package typst is not installed; expected: make setup") from error
-    plain = replace(content, parts=tuple(map(_printed, content.parts)))
     try:
         made = typst.compile(
             look / TEMPLATE,
             root=look,
             ignore_system_fonts=True,
-            sys_inputs={"content": json.dumps(asdict(plain), ensure_ascii=False)},
+            sys_inputs=inputs_of(content),
             timestamp=int(datetime.fromisoformat(issued).timestamp()),
         )
     except (typst.TypstError, OSError, ValueError) as error:
@@ -62,6 +62,16 @@ def typeset(content: Content, issued: str, look: Path = LOOK) -> bytes:
     if not isinstance(made, bytes):
         raise BenchFault(f"{look / TEMPLATE}: made {type(made).__name__}; expected: one PDF file")
     return made
+
+
+def inputs_of(content: Content) -> dict[str, str]:
+    """Return what the template reads.
+
+    Args:
+        content: What is said.
+    """
+    plain = replace(content, parts=tuple(map(_printed, content.parts)))
+    return {"content": json.dumps(asdict(plain), ensure_ascii=False)}
 
 
 def _printed(part: Part) -> Part:

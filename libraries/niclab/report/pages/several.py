@@ -14,7 +14,7 @@ from niclab.report.allure import allure
 from niclab.report.allure.allure_results import SUMMARY_NAME
 from niclab.report.allure.allure_tools import Tools
 from niclab.report.evidence.runfolder import ALLURE_RESULTS_FOLDER, CERTIFICATE_FILE, DEMONSTRATION
-from niclab.report.pages.content import Cell, Content, Part, Row, Table
+from niclab.report.pages.blocks import Cell, Content, Part, Row, Table
 from niclab.report.pages.page import page_of
 from niclab.report.verdicts import Verdict
 

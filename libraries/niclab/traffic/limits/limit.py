@@ -230,5 +230,4 @@ def chart(answer: LimitAnswer) -> LineChart:
         y_label=UNIT,
         lines=(ChartLine("each run", points), ChartLine("mean, interval", looks)),
         limit=Limit(expected.low, f"limit at least {expected.low:g} {UNIT}"),
-        from_zero=False,  # the spread of the runs and the distance from the limit are what matters
     )
