@@ -306,8 +306,7 @@ def _clock(server: Server) -> str:
 def _console(server: Server) -> str:
     entry = server.description.console
     assert entry is not None
-    server.console.send_line("")
-    server.console.expect(r"login: |[#$] ", within_s=10)
+    server.console.greet(within_s=10)
     return f"{entry.url} answers"
 
 
