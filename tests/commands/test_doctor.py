@@ -89,7 +89,7 @@ FAULTS: list[tuple[str, str, Spoil, str, str]] = [
     ("dut", "clock", lambda bench: setattr(bench.dut, "clock", lambda: time.time() + 9), r"\+9\.0 s from", "NTP"),
     ("peer", "clock", lambda bench: setattr(bench.peer, "clock", lambda: time.time() - 9), r"-9\.0 s from", "NTP"),
     ("dut", "p1", lambda bench: setattr(bench.nic("dut.p1"), "pci", "x"), "no PCI device at", "'pci' of dut.p1"),
-    ("peer", "console", lambda bench: setattr(bench.consoles[Role.PEER], "silent", True), "not seen within", "url"),
+    ("peer", "console", lambda bench: setattr(bench.consoles[Role.PEER], "silent", True), "no prompt within", "url"),
 ]
 
 

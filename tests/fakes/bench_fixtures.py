@@ -78,8 +78,9 @@ def switch(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> FakeSwitch:
     bench.put_in_switch()
     monkeypatch.setattr(connect, "open_agent", lambda _: FakeAgent(made.mib))
     monkeypatch.setattr(wiring, "LEARNED_WITHIN_S", 0.3)
-    model = load_model("generic").model_copy(update={"set_seen_within_s": 0.2})
-    monkeypatch.setattr(connect, "load_model", lambda _: model)
+    monkeypatch.setattr(
+        connect, "load_model", lambda name: load_model(name).model_copy(update={"set_seen_within_s": 0.2})
+    )
     for port, address in (("Gi1/0/1", "52:54:00:00:00:01"), ("Gi1/0/2", "52:54:00:00:01:01")):
         made.learn(address, port)
     return made

@@ -789,6 +789,11 @@ class FakeConsole:
     def send_line(self, text: str) -> None:
         self.lines.append(text)
 
+    def greet(self, within_s: float) -> None:
+        self.lines.append("")
+        if self.silent:
+            raise NotSeen(f"{self.uname} console: no prompt within {within_s:g} s: nothing came; the speed")
+
     def expect(self, pattern: str, within_s: float) -> None:
         if self.silent or (self.keys and pattern not in self.text):
             raise NotSeen(f"{self.uname} console: {pattern!r} was not seen within {within_s:g} s")

@@ -14,6 +14,8 @@ from niclab.hosts.errors import NoInterface, ReadError
 from niclab.hosts.pci.newbus import path_command, read_path
 
 ALL = "pciconf -lc"
+REGISTERS = "for p in pci0:0:2:0=0x70 pci0:2:1:0=0x70; do v=$(pciconf..."
+TARGETS = "pci0:0:2:0=0x70 0003 \npci0:2:1:0=0x70 0041 \n"
 WALK = "d=oce0; while :; do..."
 IFACES = "for i in $(ifconfig -l); do..."
 CARD, SECOND, CHELSIO = "0000:04:00.0", "0000:04:00.1", "0000:05:00.4"
@@ -37,23 +39,58 @@ def test_devices_that_are_not_there_or_not_readable() -> None:
 
 
 def test_path_leaves_the_inside_of_a_switch_out() -> None:
-    dut, _ = host({ALL: pciconf(), WALK: PATH})
+    dut, _ = host({ALL: pciconf(), WALK: PATH, REGISTERS: TARGETS})
     links = dut.pci.path(CARD)
     assert [(link.upstream.slot, link.downstream.slot, link.width, link.gts) for link in links] == [
         ("0000:00:02.0", "0000:01:00.0", 8, 5.0),
         ("0000:02:01.0", "0000:04:00.0", 4, 5.0),
     ]
+    assert [link.upstream.lnkctl2_gts for link in links] == [8.0, 2.5]
+
+
+@pytest.mark.parametrize("said", ["", "pci0:0:2:0=0x70 0003 \n", TARGETS.replace("0041", "41"), f"{TARGETS}x 0001\n"])
+def test_registers_that_cannot_be_read_are_an_error(said: str) -> None:
+    dut, _ = host({ALL: pciconf(), WALK: PATH, REGISTERS: said})
+    with pytest.raises(ReadError, match="cannot read pciconf -r"):
+        dut.pci.path(CARD)
+
+
+def test_a_port_of_the_first_version_is_set_to_no_speed() -> None:
+    old = pciconf().replace("PCI-Express 2", "PCI-Express 1")
+    links = host({ALL: old, WALK: PATH})[0].pci.path(CARD)
+    assert [link.upstream.lnkctl2_gts for link in links] == [None, None]
+
+
+def test_a_register_that_names_no_speed_is_none() -> None:
+    dut, _ = host({ALL: pciconf(), WALK: PATH, REGISTERS: TARGETS.replace("0041", "0040")})
+    assert [link.upstream.lnkctl2_gts for link in dut.pci.path(CARD)] == [8.0, None]
+
+
+def test_the_registers_in_a_real_shell(tmp_path: Path) -> None:
+    dut, shell = host({ALL: pciconf(), WALK: PATH, REGISTERS: TARGETS})
+    dut.pci.path(CARD)
+    program = tmp_path / "pciconf"
+    program.write_text('#!/bin/sh\n[ "$*" = "-r -h pci0:0:2:0 0x70" ] || exit 1\nprintf "0043 \\n"\n')
+    program.chmod(0o755)
+    command = shell.commands[-1]
+    for asked, status, said in (
+        (command.replace(" pci0:2:1:0=0x70", ""), 0, "pci0:0:2:0=0x70 0043 \n"),
+        (command, 1, "pci0:0:2:0=0x70 0043 \n"),
+    ):
+        done = subprocess.run(["sh", "-c", asked], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True,
+                              text=True, check=False, timeout=20)  # fmt: skip
+        assert (done.returncode, done.stdout) == (status, said)
 
 
 def test_two_ends_that_disagree() -> None:
-    dut, _ = host({ALL: pciconf(card_width="x8(x8)"), WALK: PATH})
+    dut, _ = host({ALL: pciconf(card_width="x8(x8)"), WALK: PATH, REGISTERS: TARGETS})
     with pytest.raises(ReadError, match=r"upper end reports 5\.0 GT/s x4, lower end 5\.0 GT/s x8"):
         dut.pci.path(CARD)
 
 
 @pytest.mark.parametrize(("width", "speed"), [("x0(x8)", "5.0(5.0)"), ("x4(x8)", "0.0(5.0)")])
 def test_a_link_that_is_not_trained(width: str, speed: str) -> None:
-    dut, _ = host({ALL: pciconf(card_width=width, card_speed=speed), WALK: PATH})
+    dut, _ = host({ALL: pciconf(card_width=width, card_speed=speed), WALK: PATH, REGISTERS: TARGETS})
     with pytest.raises(BenchFault, match=r"not trained, 0000:04:00\.0 reports no speed or no width"):
         dut.pci.path(CARD)
 

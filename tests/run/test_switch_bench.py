@@ -267,6 +267,32 @@ class TestWiring:
             wiring.prove(proven)
 
 
+class TestReadOnly:
+    def test_nothing_is_journaled_of_what_cannot_be_set(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.mib.writable.clear()
+        bench.edit(bench.file, ("model: generic", "model: juniper-els"))
+        taken = bench.take()
+        port = taken.bench.port("dut.p1")
+        with pytest.raises(NotApplicable, match="ports cannot be set over SNMP"):
+            switch_ports.shut(taken, port)
+        with pytest.raises(NotApplicable, match="vlans cannot be set over SNMP"):
+            switch_ports.set_vlans(taken, port, DEFAULT)
+        assert undos(taken) == [] and switch.mib.sets == []
+
+    def test_an_address_at_the_aggregation_of_its_port_is_explained(
+        self, bench: FakeBench, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(wiring, "LEARNED_WITHIN_S", 0.2)
+        taken = bench.take()
+        switch.mib.put("ifName", [5001], b"Po1")
+        switch.mib.put("dot3adAggPortAttachedAggID", [PORTS["Gi1/0/1"]], 5001)
+        switch.mib.put("dot1dBasePortIfIndex", [switch.bridge_port("Gi1/0/1")], 5001)
+        port = taken.bench.port("dut.p1")
+        switch.learn(wiring.mac_of(taken, port), "Gi1/0/1")
+        with pytest.raises(BenchFault, match=r"is at Po1, of which Gi1/0/1 is a member; wanted: Gi1/0/1 alone"):
+            wiring.require_learned(taken, port)
+
+
 class TestDoctor:
     @pytest.fixture(autouse=True)
     def well(self, bench: FakeBench, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,9 +311,15 @@ class TestDoctor:
 
     def test_a_good_switch_is_well_and_left_as_it_is(self, bench: FakeBench, switch: FakeSwitch) -> None:
         found = self.of_switch(bench)
-        assert list(found) == ["snmp", "dut.p1", "peer.p1", "write"]
+        assert list(found) == ["snmp", "model", "tables", "cannot", "dut.p1", "peer.p1", "write"]
         assert not any(finding.fault for finding in found.values())
         assert found["snmp"].seen.startswith("sw1: Maker 1001, Model 1001, 1.0, up 36")
+        assert found["model"].seen.startswith("generic: Any switch with IF-MIB")
+        assert (
+            found["tables"].seen
+            == "ports, VLANs, aggregations, wrong checksums, chassis, bridge ports, addresses by VLAN"
+        )
+        assert found["cannot"].seen == "nothing that is known"
         assert found["dut.p1"].seen == "Gi1/0/1 open, UP at 1000 Mbit/s"
         assert {(name, value) for name, _, value in switch.mib.sets} == {("ifAdminStatus", 1)}
 
@@ -296,6 +328,27 @@ class TestDoctor:
         found = self.of_switch(bench)
         assert list(found) == ["snmp"] and "no answer" in found["snmp"].fault
         assert "SWITCH_READ, SWITCH_WRITE" in found["snmp"].mend
+
+    def test_a_model_of_another_switch_is_found(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.mib.put("sysDescr", [0], b"Juniper Networks, Inc. ex4300-48t, kernel JUNOS 18.4R2.7")
+        assert self.of_switch(bench)["model"].seen.endswith(" (or juniper-els, juniper-ex)")
+        bench.edit(bench.file, ("model: generic", "model: arista-eos"))
+        found = self.of_switch(bench)["model"]
+        wanted = r"expected Arista Networks EOS of model arista-eos; juniper-els, juniper-ex describes it"
+        assert wanted in found.fault and "`model` of the switch" in found.mend
+
+    def test_what_a_read_only_switch_cannot_do_is_no_fault(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.mib.writable.clear()
+        switch.mib.put("sysDescr", [0], b"Juniper Networks, Inc. ex4300-48t, kernel JUNOS 18.4R2.7")
+        bench.edit(bench.file, ("model: generic", "model: juniper-els"))
+        found = self.of_switch(bench)
+        assert "write" not in found and not any(finding.fault for finding in found.values())
+        assert found["cannot"].seen == "shut ports (it takes no SET); set VLANs (it takes no SET)"
+
+    def test_a_member_of_an_aggregation_is_named(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.mib.put("ifName", [5001], b"Po1")
+        switch.mib.put("dot3adAggPortAttachedAggID", [PORTS["Gi1/0/1"]], 5001)
+        assert self.of_switch(bench)["dut.p1"].seen.endswith(", member of Po1")
 
     def test_a_shut_port_is_found(self, bench: FakeBench, switch: FakeSwitch) -> None:
         switch.set_admin("Gi1/0/2", up=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from niclab.core.verdict import BenchFault
 from niclab.switch.switch import Switch
 from niclab.switch.switch_port_table import difference
 from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.console import console_shell
 from niclab.transports.console.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
 from niclab.transports.snmp import snmp_agent
 from niclab.transports.snmp.snmp_agent import Missing, NoSuchVariable, Reading
@@ -201,25 +203,61 @@ def echo_of_markers(data: bytes) -> bytes:
     return f"# niclab-{token}-begin\r\nniclab-{token}-end:{'9' * 30}\r\n# ".encode() if token else b"# "
 
 
-NOISE = r"no shell for user root within 1\.5 s: what comes is no text \(\d+ of \d+ characters: .*; the console server"
+def asks_for_ever(data: bytes) -> bytes:
+    """A wrong password is asked for again, without a word, as ``su`` and some BMCs' consoles do."""
+    return b"dut login: " if data == b"\r" else b"\r\nPassword: "
+
+
+def changes_speed() -> Callable[[bytes], bytes]:
+    """A getty of several speeds that goes to its next one when it has heard something."""
+    said = itertools.chain(
+        [b"Debian GNU/Linux 12 dut ttyS0\r\n\r\ndut login: "], itertools.repeat(b"\xfc\xff\xfe\xf8" * 32)
+    )
+    return lambda _: next(said)
+
+
+NO_SHELL = r"no shell for user root within 1\.5 s: "
+SPEED = r"; the console server sets the speed of the line; expected: that of the server's console \(a getty .* BREAK\)$"
+NOISE = NO_SHELL + r"what comes is no text \(\d+ of \d+ characters: .*\)" + SPEED
+FRAME = b"\xda" + b"\xc4" * 40 + b"\xbf\r\n"
+MENU = (
+    b"\x1b[2J\x1b[1;1H" + FRAME + b"\xb3 *Debian GNU/Linux, with Linux 6.1.0-18-amd64 \xb3\r\n"
+    b"\xb3  UEFI Firmware Settings                       \xb3\r\n" + FRAME
+)
+"""A boot menu with a frame in code page 437, which is no UTF-8."""
+
+
+def quoted(words: str) -> Fault:
+    return Fault(NotSeen, f"{NO_SHELL}it last said '{words}'{SPEED}")
+
+
 CONSOLE = [
-    Odd("nothing", replies(b""), login, Fault(NotSeen, r"no shell for user root within 1\.5 s$")),
+    Odd("nothing", replies(b""), login, Fault(NotSeen, NO_SHELL + "nothing came" + SPEED)),
+    # systemd/systemd#15611, util-linux/util-linux#1371
     Odd("another speed", replies(bytes.fromhex("fcfffe00f8fc")), login, Fault(NotSeen, NOISE)),
     Odd("a false prompt at another speed", replies(bytes.fromhex("fcff23fe2420")), login, Fault(NotSeen, NOISE)),
-    Odd("its own echo", replies(lambda data: data), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("prompts and no shell", replies(b"# "), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("login prompts for ever", replies(b"dut login: "), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("password prompts out of nowhere", replies(b"Password: "), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("a getty that changes its speed", replies(changes_speed()), login,
+        Fault(NotSeen, NOISE)),
+    Odd("its own echo", replies(lambda data: data), login, Fault(NotSeen, f"{NO_SHELL}.*{SPEED}")),
+    Odd("prompts and no shell", replies(b"# "), login, quoted("# #.*")),
+    Odd("login prompts for ever", replies(b"dut login: "), login, quoted(".*dut login:")),
+    Odd("password prompts out of nowhere", replies(b"Password: "), login, quoted(".*Password:")),
     Odd("a refusal", replies(lambda data: b"dut login: " if data == b"\r" else
         b"Password: " if b"root" in data else b"Login incorrect\r\ndut login: "), login,
         Fault(AuthenticationFailed, "the login of user root was refused$")),
-    Odd("a screen of firmware", replies("\x1b[2J\x1b[1;1H║ Boot ║ █ ↑↓ ║\r\n".encode()), login,
-        Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("a status of thirty digits", replies(echo_of_markers), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("a prompt with NULs in it", replies(b"\0dut\0 lo\0gin: "), login, Fault(NotSeen, r"within 1\.5 s$")),
-    Odd("prompts at the end of words", replies(b"your next login: "), login, Fault(NotSeen, r"within 1\.5 s$")),
+    Odd("a password asked for again", replies(asks_for_ever), login,
+        Fault(AuthenticationFailed, "the login of user root was refused$")),
+    Odd("a screen of firmware", replies("\x1b[2J\x1b[1;1H║ Boot ║ █ ↑↓ ║\r\n".encode()), login, quoted(".*Boot.*")),
+    Odd("a boot menu", replies(MENU), login, quoted(".*with Linux 6.1.0-18-amd64.*UEFI Firmware Settings.*")),
+    Odd("a prompt of a boot loader", replies(b"\r\ngrub> "), login, quoted(".*grub>.*")),
+    Odd("a status of thirty digits", replies(echo_of_markers), login, Fault(NotSeen, f"{NO_SHELL}.*{SPEED}")),
+    Odd("a prompt with NULs in it", replies(b"\0dut\0 lo\0gin: "), login, quoted(".*dut login:")),
+    Odd("prompts at the end of words", replies(b"your next login: "), login, quoted(".*your next login:")),
     Odd("a dying kernel", replies(b"[ 1.0] Kernel panic - not syncing: test\r\n"), login,
         Fault(KernelDeath, "the kernel died")),
+    Odd("a greeting at another speed", replies(bytes.fromhex("fcfffe00f8fc")), lambda console: console.greet(0.5),
+        Fault(NotSeen, r"no prompt within 0\.5 s: what comes is no text \(.*\)" + SPEED)),
+    Odd("a greeting", replies(b"dut login: "), lambda console: console.greet(5), None),
 ]  # fmt: skip
 
 
@@ -232,9 +270,67 @@ def test_console(row: Odd, tmp_path: Path) -> None:
             check(row, talker, console, "dut console")
         if row.what == "password prompts out of nowhere":
             assert b"pass word!" not in talker.received
+        if row.what == "a password asked for again":
+            assert talker.received.count(b"pass word!") == 1
+
+
+class SlowTalker(Talker):
+    """A line that carries a character at a time, a long pause behind each prompt that is part of a sentence."""
+
+    def say(self, data: bytes) -> None:
+        for number, octet in enumerate(data):
+            super().say(bytes([octet]))
+            time.sleep(0.1 if data[number - 1 : number + 1] in (b": ", b"# ") else 0.0005)
+
+
+def slow_machine(data: bytes) -> bytes:
+    """A getty whose banners hold prompts, and whose shell begins with the last login."""
+    if data == b"\r":
+        return b"### private ### login: rules apply\r\ndut login: "
+    if data == b"root\r":
+        return b"\r\nPassword: "
+    if data == b"pass word!\r":
+        return b"\r\nLast login: Mon Nov 23 on ttyS0\r\n### rules ### apply\r\n# "
+    return b"?" if b"lab-" not in data else echo_of_ends(data)
+
+
+def echo_of_ends(data: bytes) -> bytes:
+    token = data.partition(b'nic""lab-')[2][:8].decode()
+    return f"\r\nniclab-{token}-begin\r\nniclab-{token}-end:0\r\n# ".encode()
+
+
+def test_words_that_come_one_by_one_are_no_prompts(tmp_path: Path) -> None:
+    """At 9600 Bd each word of a banner is for a moment the last that was said."""
+    talker = SlowTalker()
+    talker.reply = slow_machine
+    with running(talker):
+        endpoint = ConsoleEndpoint("dut console", talker.url, "root", "pass word!", tmp_path / "console.log")
+        with SerialConsole(endpoint) as console:
+            console.login("root", "pass word!", 20)
+    assert bytes(talker.received[:17]) == b"\rroot\rpass word!\r"
+
+
+def test_a_system_that_is_slow_to_ask_for_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Return that wakes it meanwhile changes nothing: it is flushed when the password is asked for."""
+    monkeypatch.setattr(console_shell, "_WAKE_EVERY_S", 0.5)
+    talker = Talker()
+
+    def reply(data: bytes) -> bytes:
+        if data == b"\r":
+            return b"" if b"root" in talker.received else b"dut login: "
+        if data == b"root\r":
+            time.sleep(0.8)
+            return b"\r\nPassword: "
+        return b"\r\n# " if data == b"pass word!\r" else echo_of_ends(data)
+
+    talker.reply = reply
+    with running(talker):
+        endpoint = ConsoleEndpoint("dut console", talker.url, "root", "pass word!", tmp_path / "console.log")
+        with SerialConsole(endpoint) as console:
+            console.login("root", "pass word!", 10)
 
 
 def test_a_console_of_a_known_speed_names_it() -> None:
     """Lines of the lab's own have the speed of the bench file."""
     endpoint = ConsoleEndpoint("dut console", "rfc2217://192.0.2.1:7010", "root", "pass word!", Path("log"), 9600)
-    assert endpoint.speed.startswith("the line runs at 9600 Bd; expected: ")
+    assert re.fullmatch(r"the line runs at 9600 Bd; expected: .*, as `baud` in the bench file", endpoint.speed)

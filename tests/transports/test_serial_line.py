@@ -21,14 +21,8 @@ from niclab.transports import ConnectionLost
 from niclab.transports.console import console_log
 from niclab.transports.console.console_log import ConsoleLog
 from niclab.transports.console.kernel_death import DeathWatch, Sign, sign_of
-from niclab.transports.console.serial import (
-    LOOK_BACK,
-    ConsoleEndpoint,
-    KernelDeath,
-    NotSeen,
-    SerialConsole,
-    _Rfc2217Line,
-)
+from niclab.transports.console.serial import LOOK_BACK, ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
+from niclab.transports.console.serial_ports import Rfc2217Line
 from niclab.transports.console.transcript import Transcript
 
 SECRET = "swordfish"
@@ -224,7 +218,7 @@ def test_what_pyserial_still_holds_when_its_line_dies_is_read_first(monkeypatch:
     for piece in (b"l", b"a", b"s", b"t", None):
         DeadPort._read_buffer.put(piece)
     monkeypatch.setattr(serial, "serial_for_url", lambda *_, **__: DeadPort())
-    line = _Rfc2217Line("127.0.0.1", 1, 115200)
+    line = Rfc2217Line("127.0.0.1", 1, 115200)
     assert line.read() == b"last"
     with pytest.raises(OSError, match="connection failed"):
         line.read()

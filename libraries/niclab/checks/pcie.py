@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role, SiliconFact
 from niclab.checks.asked import Say, dut
+from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, blame_links, judged, link_shown
 from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import BenchFault, NotApplicable, Trouble, Undecided, blame, fail_with
-from niclab.hosts.host_records import PcieLink
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
 from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 
@@ -18,20 +18,23 @@ from niclab.run.run import Run
 def require_link(run: Run, say: Say) -> None:
     """Compare the narrowest and slowest link from the root port to every port with the sheet.
 
-    The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03).
+    The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03). Of
+    each link that falls short, what its ends can do (LnkCap), what its upper end is set to (LnkCtl2), and whether the
+    card is an end of it decide who is to blame.
 
     Args:
         run: The run.
         say: Takes every link of every path.
 
     Raises:
-        CardFailure: A path is narrower, wider, slower or faster than the sheet says.
-        BenchFault: Paths are narrower or slower only because a slot, riser or bridge can do no more, or is set so.
+        CardFailure: The card's own link is narrower or slower than the sheet says and nothing above it accounts for
+            that, or every link is wider or faster.
+        BenchFault: Links are narrower or slower only because a slot, riser or bridge can do no more, or is set so.
         NotApplicable: The card is on conventional PCI, or the sheet does not know width or speed.
         Deviation: Speeds are right, and the bench declares that its emulated card deviates in width.
-        Undecided: No link above a port can be read.
+        Undecided: No link above a port can be read, or only a link between two bridges falls short of what both can do.
     """
-    card, problems = run.card, list[Trouble]()
+    card, found = run.card, list[LinkTrouble]()
     expected = card.pcie_link()
     width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
     deviation = run.bench.deviation(card.name, SiliconFact.PCIE_WIDTH)
@@ -40,7 +43,7 @@ def require_link(run: Run, say: Say) -> None:
         if not path:
             raise Undecided(f"{port.place}: no PCI Express link above it could be read")
         for link in path:
-            say(f"{port.name}: {_shown(link)}")
+            say(f"{port.name}: {link_shown(link)}")
         narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
         good = (bool(deviation) or narrowest.width == width) and slowest.gts == speed_gts
         figures.note(
@@ -53,35 +56,13 @@ def require_link(run: Run, say: Say) -> None:
                 outcome=Decision.MET if good else Decision.MISSED,
             )
         )
-        if narrowest.width != width and not deviation:
-            found, able = f"x{narrowest.width} ({_shown(narrowest)})", narrowest.upstream.lnkcap_width
-            text = f"{port.place} trained to {found}, sheet {card.name} wants x{width}"
-            problems.append(
-                _of_slot(text, narrowest, f"x{able}") if able and able < width else Trouble(text, of_card=True)
-            )
-        if slowest.gts != speed_gts:
-            found = f"{slowest.gts:g} GT/s ({_shown(slowest)})"
-            text = f"{port.place} trained to {found}, sheet {card.name} wants {speed_gts:g} GT/s"
-            problems.append(_slow(text, slowest, speed_gts))
-    blame(problems)
+        for measure, wanted in ((WIDTH, width), (SPEED, speed_gts)):
+            if measure is SPEED or not deviation:
+                subject, source = f"{port.place} trained to", f"sheet {card.name} wants {measure.shown(wanted)}"
+                found += judged(path, measure, wanted, subject, source)
+    blame_links(found)
     if deviation:
         raise deviation.verdict(f"x{width}")
-
-
-def _slow(text: str, link: PcieLink, speed_gts: float) -> Trouble:
-    """Blame the upper end that cannot be faster, or that was set to be slower; else the card."""
-    can, target = link.upstream.lnkcap_gts, link.upstream.lnkctl2_gts
-    if can and can < speed_gts:
-        return _of_slot(text, link, f"{can:g} GT/s")
-    if target == link.gts < speed_gts:
-        told = f"{link.upstream.slot} above it is set to {target:g} GT/s at most (LnkCtl2 Target Link Speed)"
-        return Trouble(f"{text}; {told}", of_card=False)
-    return Trouble(text, of_card=True)
-
-
-def _of_slot(text: str, link: PcieLink, most: str) -> Trouble:
-    """The upper end could do no more, whatever is below it."""
-    return Trouble(f"{text}; {link.upstream.slot} above it can do {most} only (LnkCap)", of_card=False)
 
 
 @dataclass
@@ -163,7 +144,3 @@ class PcieErrorCounters:
                 else:
                     found[slot] = counters
         return found
-
-
-def _shown(link: PcieLink) -> str:
-    return f"{link.upstream.slot} to {link.downstream.slot}: x{link.width} at {link.gts:g} GT/s"

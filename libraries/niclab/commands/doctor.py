@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,9 @@ from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role
 from niclab.card import Card, load_card
 from niclab.checks.seen import look
 from niclab.checks.sheet_or_card import disagreements
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.commands.doctor_switch import examine_switch
+from niclab.commands.findings import Finding, look_at
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.files.yaml import shown_file
 from niclab.links import wiring
 from niclab.run.acquiring.leases import give_leases_back_quietly, prepare_leases
@@ -22,37 +23,13 @@ from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.whole_card import require_whole_card
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.switch.switch_records import Admin
 from niclab.traffic.tools.tool_choice import tool_of
-from niclab.transports import TransportFault
 from niclab.transports.ssh import ssh_mend
 
 CLOCK_ERROR_S = 2.0
 """House rule: logs of two servers can still be read side by side."""
 _CANNOT_RUN = (126, 127, 255)
 """Exit statuses of a shell that cannot run a command, and of ssh that cannot log in."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at. ``fault`` is empty when it is well; ``mend`` says what to do when it is not.
-
-    ``question``: sheet and card disagree. It is no fault of the bench: a run would blame the card for it.
-    """
-
-    subject: str
-    what: str
-    seen: str
-    fault: str = ""
-    mend: str = ""
-    question: str = ""
-
-    def __str__(self) -> str:
-        if self.question:
-            return f"ASK    {self.subject:5} {self.what:12} {self.question}\n       {'':18} sheet or card? {self.mend}"
-        if not self.fault:
-            return f"ok     {self.subject:5} {self.what:12} {self.seen}"
-        return f"FAULT  {self.subject:5} {self.what:12} {self.fault}\n       {'':18} mend: {self.mend}"
 
 
 def examine(
@@ -108,7 +85,7 @@ def examine(
                     yield finding
             if not faults:
                 yield from _sheet_or_card(run)
-            for finding in _switch(run):
+            for finding in examine_switch(run):
                 faults += bool(finding.fault)
                 yield finding
             if cables and not faults:
@@ -212,59 +189,8 @@ def _server(bench: Bench, server: Server) -> Iterator[Finding]:
         yield _look(server, "console", lambda: _console(server), mend)
 
 
-def _switch(run: Run) -> Iterator[Finding]:
-    """The switch, from whether it answers to whether each port is there, open, and can be set."""
-    entry = run.bench.switch
-    if entry is None:
-        return
-    secrets = ", ".join(entry.secret_names)
-    mend = (
-        f"check address, port, user and secrets {secrets}; SNMP must be switched on in {entry.name} for this controller"
-    )
-    answer = _look_at("switch", "snmp", lambda: _who(run), mend)
-    yield answer
-    if answer.fault:
-        return
-    for name, port in entry.ports.items():
-        mend = f"check {name} in switch.ports against the names that {entry.name} has; open the port if it is shut"
-        yield _look_at("switch", name, partial(_switch_port, run, port), mend)
-    first = next(iter(entry.ports.values()))
-    mend = f"give the login write access to {entry.name} (IF-MIB, Q-BRIDGE-MIB)"
-    yield _look_at("switch", "write", partial(_switch_write, run, first), mend)
-
-
-def _who(run: Run) -> str:
-    who = run.switch.identity()
-    uptime_s = run.switch.uptime().ticks // 100
-    facts = [who.maker, who.model, who.serial and f"serial {who.serial}", who.software, f"up {uptime_s} s"]
-    return f"{who.name}: {', '.join(fact for fact in facts if fact)}"
-
-
-def _switch_port(run: Run, port: str) -> str:
-    state = run.switch.ports.state(port)
-    if state.admin is not Admin.UP:
-        raise BenchFault(f"{run.switch.name}: port {port} is shut (ifAdminStatus {state.admin.name})")
-    speed = f" at {state.speed_mbps:g} Mbit/s" if state.speed_mbps else ""
-    return f"{port} open, {state.oper.name}{speed}"
-
-
-def _switch_write(run: Run, port: str) -> str:
-    """Set a port to what it is: nothing changes, and it takes the right to write."""
-    run.switch.ports.set_admin(port, run.switch.ports.state(port).admin)
-    return f"ifAdminStatus of {port} can be set"
-
-
 def _look(server: Server, what: str, look: Callable[[], str], mend: str) -> Finding:
-    return _look_at(server.name, what, look, mend)
-
-
-def _look_at(subject: str, what: str, look: Callable[[], str], mend: str) -> Finding:
-    try:
-        return Finding(subject, what, look())
-    except TransportFault as error:
-        return Finding(subject, what, "", str(error), error.mend or mend)
-    except (BenchFault, NotApplicable, CardFailure, Undecided) as error:
-        return Finding(subject, what, "", str(error), mend)
+    return look_at(server.name, what, look, mend)
 
 
 def _login(server: Server) -> str:
@@ -306,8 +232,7 @@ def _clock(server: Server) -> str:
 def _console(server: Server) -> str:
     entry = server.description.console
     assert entry is not None
-    server.console.send_line("")
-    server.console.expect(r"login: |[#$] ", within_s=10)
+    server.console.greet(within_s=10)
     return f"{entry.url} answers"
 
 

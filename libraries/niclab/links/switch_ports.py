@@ -8,6 +8,7 @@ from niclab.bench.records import Port
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
+from niclab.switch.model import Settable
 from niclab.switch.switch_records import COUNTERS, Admin, PortVlans
 from niclab.switch.switch_undo import open_command, remove_vlan_command, vlans_command
 
@@ -39,10 +40,11 @@ def shut(run: Run, port: Port) -> Entry:
         The entry of the journal that opens it.
 
     Raises:
-        NotApplicable: ``port`` is cabled to no switch.
+        NotApplicable: ``port`` is cabled to no switch, or the switch's ports cannot be set.
         BenchFault: It is shut already and this run has not done it, or the switch does not shut it.
     """
     theirs = switch_port(run, port)
+    run.switch.model.require_settable(Settable.PORTS, run.switch.name)
     undo = Action(ActionKind.SWITCH, "switch", open_command(theirs))
     entry = _pending(run, undo)
     if entry is None:
@@ -124,10 +126,11 @@ def set_vlans(run: Run, port: Port, wanted: PortVlans) -> None:
         wanted: The VLANs.
 
     Raises:
-        NotApplicable: ``port`` is cabled to no switch.
+        NotApplicable: ``port`` is cabled to no switch, or the switch's VLANs cannot be set.
         BenchFault: The switch does not set them.
     """
     theirs, switch = switch_port(run, port), run.switch
+    switch.model.require_settable(Settable.VLANS, switch.name)
     before = vlans_command(theirs, switch.vlans.of(theirs))
     earlier = [entry.action.command for entry in _of_switch(run)]
     first = next((command for command in earlier if command.startswith(_vlans_of(theirs))), before)

@@ -95,6 +95,8 @@ def require_learned(run: Run, port: Port) -> str:
         until(learned, within=LEARNED_WITHIN_S, what="learned", every=0.2, error=NotInTime)
     except NotInTime as error:
         where = ", ".join(sorted(found)) or "no port"
+        whole = run.switch.tables.aggregation(wanted)
+        where += f", of which {wanted} is a member" if whole in found else ""
         raise BenchFault(
             f"{run.switch.name}: the address {address} of {port.name} is at {where}; wanted: {wanted} alone; "
             f"check the cables against switch.ports of the bench file {run.bench.file}"

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Record, Seconds, Text, Wanted
 from niclab.files.yaml import Problem, Sheet, load, shown_file
@@ -47,22 +47,57 @@ class VlanMib(Enum):
     NONE = "none"
 
 
+class Settable(Enum):
+    """A kind of setting that a switch takes over SNMP."""
+
+    PORTS = "ports"
+    VLANS = "vlans"
+
+
+class BridgePorts(Enum):
+    """The numbers by which the bridge MIBs call ports: of their own (``dot1dBasePortIfIndex``), or ``ifIndex``."""
+
+    OWN = "own"
+    IF_INDEX = "ifIndex"
+
+
 class VlanModel(Record):
-    """``access_vlan_oid``: with ``per-port``, the column by ifIndex that holds the VLAN of an access port."""
+    """``access_vlan_oid``: with ``per-port``, the column by ifIndex that holds the VLAN of an access port.
+
+    ``id_oid``: with ``q-bridge``, the column that holds the id of each VLAN, where its tables have other numbers.
+    """
 
     mib: Annotated[VlanMib, Wanted("q-bridge, per-port or none")]
     access_vlan_oid: Oid | None = None
+    id_oid: Oid | None = None
+
+
+class BridgeModel(Record):
+    """The bridge. ``unit``: what its interfaces have behind the name of their port (``.0`` of ``ge-0/0/1.0``).
+
+    ``per_vlan``: there is one for each VLAN, and the agent shows that of VLAN 1.
+    """
+
+    ports: Annotated[BridgePorts, Wanted("own or ifIndex")] = BridgePorts.OWN
+    unit: Text | None = None
+    per_vlan: bool = False
 
 
 class SwitchModel(Sheet):
-    """A model. ``oids``: variables that it keeps at other numbers than the MIBs do, of the same kind."""
+    """A model. ``oids``: variables that it keeps at other numbers than the MIBs do, of the same kind.
+
+    ``known_by``: words of ``sysDescr``, one of which every switch of the model has. ``sets``: what SNMP may change.
+    """
 
     model: Name
     description: Text
     source: Text
+    known_by: tuple[Text, ...] = ()
+    sets: tuple[Annotated[Settable, Wanted("ports or vlans")], ...] = (Settable.PORTS, Settable.VLANS)
     port_names: Annotated[PortNames, Wanted("ifName, ifDescr or ifAlias")] = PortNames.IF_NAME
     speed_unit: Annotated[SpeedUnit, Wanted("Mbit/s or bit/s")] = SpeedUnit.MBPS
     vlans: VlanModel = VlanModel(mib=VlanMib.Q_BRIDGE)
+    bridge: BridgeModel = BridgeModel()
     set_seen_within_s: Seconds = 10
     variables_per_pdu: VariablesPerPdu = 20
     oids: Mapping[Text, Oid] = {}
@@ -83,15 +118,47 @@ class SwitchModel(Sheet):
             raise BenchFault(f"switch model {self.model}: no access_vlan_oid; wanted: one, with mib: per-port")
         return Variable("accessVlan", self.vlans.access_vlan_oid, ValueKind.INTEGER)
 
+    @property
+    def vlan_id(self) -> Variable | None:
+        """The column that holds the id of each VLAN; None where the tables of VLANs have it as their index."""
+        oid = self.vlans.id_oid
+        return None if oid is None else Variable("vlanId", oid, ValueKind.INTEGER)
+
+    def require_settable(self, what: Settable, switch: str) -> None:
+        """See that a switch of this model takes a kind of setting.
+
+        Args:
+            what: The kind.
+            switch: Subject of the message.
+
+        Raises:
+            NotApplicable: It does not.
+        """
+        if what not in self.sets:
+            raise NotApplicable(f"{switch}: {what.value} cannot be set over SNMP (switch model {self.model})")
+
     def problems(self) -> Iterator[Problem]:
         """Yield what no field shows alone."""
         if self.model != self.file.stem:
             yield Problem(("model",), f"{self.model} is not the name of the file", self.file.stem)
         if (self.vlans.mib is VlanMib.PER_PORT) != (self.vlans.access_vlan_oid is not None):
             yield Problem(("vlans",), f"mib: {self.vlans.mib.value}", "access_vlan_oid with per-port, and only there")
+        if self.vlans.id_oid is not None and (self.vlans.mib is not VlanMib.Q_BRIDGE or Settable.VLANS in self.sets):
+            yield Problem(("vlans", "id_oid"), self.vlans.id_oid, "id_oid with q-bridge alone, and sets without vlans")
         for name in self.oids:
             if name not in VARIABLES:
                 yield Problem(("oids", name), f"there is no variable {name}", f"one of {', '.join(sorted(VARIABLES))}")
+
+
+def models_like(description: str, directory: Path = DIRECTORY) -> list[str]:
+    """Name the models whose words a switch has in its ``sysDescr``.
+
+    Args:
+        description: Its ``sysDescr``.
+        directory: The folder of the models.
+    """
+    models = [load_model(file.stem, directory) for file in sorted(directory.glob("*.yaml"))]
+    return [each.model for each in models if any(words in description for words in each.known_by)]
 
 
 def load_model(name: str, directory: Path = DIRECTORY) -> SwitchModel:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from niclab.switch.model import SwitchModel
+from niclab.switch.survey import Survey, survey
 from niclab.switch.switch_port_table import Ports
 from niclab.switch.switch_records import Identity
 from niclab.switch.switch_vlans import Vlans
@@ -49,10 +50,14 @@ class Switch:
     def __init__(
         self, agent: SnmpAgent, model: SwitchModel, bridges: Mapping[int, SnmpAgent] = MappingProxyType({})
     ) -> None:
-        self.name, self.model, self._agent = agent.name, model, agent
+        self.name, self.model, self._agent, self._bridges = agent.name, model, agent, bridges
         self.ports = Ports(agent, model)
         self.vlans = Vlans(agent, model, self.ports)
         self.tables = Tables(agent, model, self.ports, bridges)
+
+    def survey(self) -> Survey:
+        """Look which tables the agent has, and what cannot be done with it."""
+        return survey(self._agent, self.model, self._bridges)
 
     def uptime(self) -> Uptime:
         """Return the uptime of the agent."""

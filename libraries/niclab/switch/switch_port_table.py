@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.switch.model import SpeedUnit, SwitchModel
+from niclab.switch.model import Settable, SpeedUnit, SwitchModel
 from niclab.switch.switch_records import COUNTERS, OF_32_BITS, Admin, Oper, PortCounters, PortState
 from niclab.switch.texts import text
 from niclab.transports import ConnectionLost
@@ -93,8 +93,10 @@ class Ports:
         """Shut or open a port, and see that it is set so.
 
         Raises:
+            NotApplicable: When ports of this model cannot be set.
             BenchFault: When it is refused, or accepted and not done.
         """
+        self._model.require_settable(Settable.PORTS, self._agent.name)
         status = self._variable("ifAdminStatus").at(self.index(port))
         try:
             self._agent.set_and_see((status, admin.value), within_s=self._model.set_seen_within_s)

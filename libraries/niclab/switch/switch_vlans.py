@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.switch.model import SwitchModel, VlanMib
+from niclab.switch.bridge import aggregation_of, bridge_ports
+from niclab.switch.model import Settable, SwitchModel, VlanMib
 from niclab.switch.switch_port_table import Ports
 from niclab.switch.switch_records import PortVlans
 from niclab.switch.texts import port_list, ports_of
@@ -30,7 +31,8 @@ class Vlans:
         rows = self._agent.walk(self._model.variable("dot1qVlanStaticRowStatus"))
         if not rows:
             raise BenchFault(f"{self._agent.name}: dot1qVlanStaticTable has no rows; wanted: VLAN 1 at least")
-        return frozenset(index[0] for index in rows)
+        ids = self._ids()
+        return frozenset(ids.get(index[0], index[0]) for index in rows)
 
     def of(self, port: str) -> PortVlans:
         """The VLANs of a port as the switch has them now."""
@@ -42,10 +44,11 @@ class Vlans:
         bridge_port = self.bridge_port(port)
         pvid = self._agent.get(self._model.variable("dot1qPvid").at(bridge_port))
         assert isinstance(pvid, int)
+        ids = self._ids()
         egress, untagged = self._lists("dot1qVlanStaticEgressPorts"), self._lists("dot1qVlanStaticUntaggedPorts")
-        member = {vlan for vlan, value in egress.items() if bridge_port in ports_of(value)}
-        bare = {vlan for vlan, value in untagged.items() if bridge_port in ports_of(value)} & member
-        return PortVlans(pvid, frozenset(bare), frozenset(member - bare))
+        member = {ids.get(vlan, vlan) for vlan, value in egress.items() if bridge_port in ports_of(value)}
+        bare = {ids.get(vlan, vlan) for vlan, value in untagged.items() if bridge_port in ports_of(value)} & member
+        return PortVlans(ids.get(pvid, pvid), frozenset(bare), frozenset(member - bare))
 
     def create(self, vlan: int) -> None:
         """Make a VLAN without ports.
@@ -54,6 +57,7 @@ class Vlans:
             BenchFault: When the number is no VLAN's, or the switch does not make it.
         """
         self._need(VlanMib.Q_BRIDGE)
+        self._model.require_settable(Settable.VLANS, self._agent.name)
         if not FIRST_VLAN <= vlan <= LAST_VLAN:
             raise BenchFault(f"{self._agent.name}: VLAN {vlan} is not wanted; wanted: {FIRST_VLAN}..{LAST_VLAN}")
         status = self._model.variable("dot1qVlanStaticRowStatus").at(vlan)
@@ -74,9 +78,10 @@ class Vlans:
         It joins what is missing, gets its PVID, then leaves what is too much: at no moment is it outside of every VLAN.
 
         Raises:
-            NotApplicable: When the model cannot tag.
+            NotApplicable: When the model cannot tag, or its VLANs cannot be set.
             BenchFault: When the switch refuses, or does not do it.
         """
+        self._model.require_settable(Settable.VLANS, self._agent.name)
         if self._model.vlans.mib is VlanMib.PER_PORT:
             self._set_access(port, wanted)
         else:
@@ -90,11 +95,13 @@ class Vlans:
         Raises:
             BenchFault: When the bridge does not have it.
         """
-        index = self._ports.index(port)
-        for bridge_port, of_index in bridge_ports(self._agent, self._model).items():
+        index = self._ports.index(f"{port}{self._model.bridge.unit or ''}")
+        for bridge_port, of_index in bridge_ports(self._agent, self._model, self._ports).items():
             if of_index == index:
                 return bridge_port
-        raise BenchFault(f"{self._agent.name}: port {port} (ifIndex {index}) is no port of its bridge; wanted: one")
+        whole = aggregation_of(self._agent, self._model, self._ports, port)
+        wanted = f"wanted: one; it is a member of {whole}, which has its VLANs" if whole else "wanted: one"
+        raise BenchFault(f"{self._agent.name}: port {port} (ifIndex {index}) is no port of its bridge; {wanted}")
 
     def _set_access(self, port: str, wanted: PortVlans) -> None:
         if wanted.tagged or wanted.untagged != {wanted.pvid}:
@@ -131,6 +138,12 @@ class Vlans:
     def _lists(self, name: str) -> dict[int, Value]:
         return {index[0]: value for index, value in self._agent.walk(self._model.variable(name)).items()}
 
+    def _ids(self) -> dict[int, int]:
+        """Number of a VLAN in the tables -> its id, where the two differ."""
+        column = self._model.vlan_id
+        rows = self._agent.walk(column) if column else {}
+        return {index[0]: value for index, value in rows.items() if isinstance(value, int)}
+
     def _access(self, port: str) -> Instance:
         return self._model.access_vlan.at(self._ports.index(port))
 
@@ -138,17 +151,6 @@ class Vlans:
         if self._model.vlans.mib is not mib:
             has = self._model.vlans.mib.value
             raise NotApplicable(f"{self._agent.name}: model {self._model.model} has VLANs {has}, not {mib.value}")
-
-
-def bridge_ports(agent: SnmpAgent, model: SwitchModel) -> dict[int, int]:
-    """Bridge port -> ifIndex (``dot1dBasePortIfIndex``).
-
-    Args:
-        agent: The agent of the bridge.
-        model: The model of the switch.
-    """
-    rows = agent.walk(model.variable("dot1dBasePortIfIndex"))
-    return {index[0]: value for index, value in rows.items() if isinstance(value, int)}
 
 
 def _changed(value: Value, bridge_port: int, *, inside: bool) -> bytes:

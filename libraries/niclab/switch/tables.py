@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from niclab.core.verdict import BenchFault
+from niclab.switch.bridge import aggregation_of, bridge_ports
 from niclab.switch.model import SwitchModel
 from niclab.switch.switch_port_table import Ports
 from niclab.switch.switch_records import LacpPort
-from niclab.switch.switch_vlans import bridge_ports
 from niclab.switch.texts import lacp_flags, mac
 from niclab.transports.snmp.snmp_agent import SnmpAgent
 from niclab.transports.snmp.snmp_records import Value
@@ -30,15 +30,19 @@ class Tables:
         names, found = self._ports.names(), set[str]()
         bridges: list[tuple[int | None, SnmpAgent]] = [*self._bridges.items()] or [(None, self._agent)]
         for vlan, bridge in bridges:
-            if not (if_indexes := bridge_ports(bridge, self._model)):
+            if not (if_indexes := bridge_ports(bridge, self._model, self._ports)):
                 raise BenchFault(f"{self._agent.name}: {_no_bridge(vlan)}")
             ports = self._in_bridge(bridge, octets) if self._bridges else self._in_any_vlan(octets)
             unknown = sorted(port for port in ports if if_indexes.get(port) not in names)
             if unknown:
                 fault = f"{address} is at bridge port {unknown[0]}, which has no interface"
                 raise BenchFault(f"{self._agent.name}: {fault}")
-            found |= {names[if_indexes[port]] for port in ports}
+            found |= {names[if_indexes[port]].removesuffix(self._model.bridge.unit or "") for port in ports}
         return frozenset(found)
+
+    def aggregation(self, port: str) -> str | None:
+        """Name the aggregation that ``port`` is a member of; its addresses are learned there."""
+        return aggregation_of(self._agent, self._model, self._ports, port)
 
     def lacp(self, port: str) -> LacpPort:
         """The part of ``port`` in link aggregation, as IEEE8023-LAG-MIB tells it.

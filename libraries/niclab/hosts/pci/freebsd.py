@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.command_words import pci_address
@@ -13,6 +15,7 @@ from niclab.hosts.parity import emulated, not_available
 from niclab.hosts.pci.common import chosen_interface, links_of, pci_id
 from niclab.hosts.pci.newbus import path_command, read_path
 from niclab.hosts.pci.pciconf import PciconfDevice
+from niclab.hosts.pci.pciconf_registers import read_targets, selector
 from niclab.hosts.reading import numbered
 from niclab.hosts.settings.settings_records import AerCounters
 
@@ -61,7 +64,7 @@ class FreeBsdPci(FreeBsdCommands):
 
     @emulated("newbus tells the bridges (`dev.*.%parent`), pciconf their links")
     def path(self, address: str) -> tuple[PcieLink, ...]:
-        return links_of(self.name, address, self._chain(address), _DOWNSTREAM_FACING)
+        return links_of(self.name, address, self._with_targets(self._chain(address)), _DOWNSTREAM_FACING)
 
     def interface_at(self, address: str, port_index: int | None = None) -> str:
         """Name of the network interface of a PCI function: the one of its own name, else those that hang on it.
@@ -96,6 +99,17 @@ class FreeBsdPci(FreeBsdCommands):
     @not_available(_LATCHED)
     def aer(self, address: str) -> AerCounters | None:
         raise NotApplicable(f"{self.name}: PCI Express errors of {address} since boot: on FreeBSD {_LATCHED}")
+
+    def _with_targets(self, chain: Sequence[PciconfDevice]) -> list[PciconfDevice]:
+        """The devices, each upper end of a link with the speed that it is set to; ``pciconf -c`` does not show it."""
+        asked = [one for one in chain if one.port_type in _DOWNSTREAM_FACING and one.lnkctl2_register is not None]
+        if not asked:
+            return list(chain)
+        places = " ".join(f"{selector(one.slot)}={one.lnkctl2_register:#x}" for one in asked)
+        command = f'for p in {places}; do v=$(pciconf -r -h ${{p%=*}} ${{p#*=}}) || exit; echo "$p $v"; done'
+        targets = self._read(command, lambda text: read_targets(text, places.split()))
+        by_slot = {one.slot: gts for one, gts in zip(asked, targets, strict=True)}
+        return [replace(one, lnkctl2_gts=by_slot.get(one.slot)) for one in chain]
 
     def _at(self, devices: tuple[PciconfDevice, ...], address: str, *, capabilities: bool = True) -> PciconfDevice:
         found = [device for device in devices if device.slot == address]

@@ -16,17 +16,22 @@ _SELECTOR = re.compile(
 )
 _WORD = re.compile(r"(class|card|chip|rev|hdr|vendor|device|subvendor|subdevice)=0x([0-9a-f]{1,8})")
 # Extended ones are not set in before release 10. Words that do not fit follow below, set in by 17 blanks.
-_CAPABILITY = re.compile(r"(?: {4}cap ([0-9a-f]{2})\[[0-9a-f]{2}\]|(?: {4})?ecap ([0-9a-f]{4})\[[0-9a-f]{3}\]) = (.*)")
+_CAPABILITY = re.compile(
+    r"(?: {4}cap (?P<kind>[0-9a-f]{2})\[(?P<at>[0-9a-f]{2})\]"
+    r"|(?: {4})?ecap (?P<extended>[0-9a-f]{4})\[[0-9a-f]{3}\]) = (?P<said>.*)"
+)
 _REST = re.compile(r" {17,}\S.*")
 _LENGTHS = {"class": 6, "card": 8, "chip": 8, "rev": 2, "hdr": 2}
 _OLD_WORDS = ("class", "card", "chip", "rev", "hdr")
 _NEW_WORDS = ("class", "rev", "hdr", "vendor", "device", "subvendor", "subdevice")
 _EXPRESS, _SERIAL_NUMBER = "10", "0003"
 _PORT = re.compile(
-    r"PCI-Express [0-9] (endpoint|legacy endpoint|root port|upstream port|downstream port|PCI bridge|PCI to PCIe bridge"
-    r"|root endpoint|event collector|type [0-9]{1,2})"
+    r"PCI-Express ([0-9]) (endpoint|legacy endpoint|root port|upstream port|downstream port|PCI bridge"
+    r"|PCI to PCIe bridge|root endpoint|event collector|type [0-9]{1,2})"
     r"(?: slot)?(?: MSI [0-9]{1,2})?(?: IRQ [0-9]{1,2})?(?: max data .*)?"
 )
+_LNKCTL2, _WITH_LNKCTL2 = 0x30, 2
+"""Its place in the capability, and the first version of the capability that has it (PCI Express Base, 7.5.3.19)."""
 _PAYLOAD = re.compile(r"max data ([0-9]{2,5})\([0-9]{2,5}\)(?: |$)")
 _LINK = re.compile(r" link x([0-9]{1,3})\(x([0-9]{1,3})\)(?: |$)")
 _SPEED = re.compile(r" speed ([0-9.]{3,5}|undef)\(([0-9.]{3,5}|undef)\)(?: |$)")
@@ -37,9 +42,23 @@ _EXAMPLE = "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'"
 
 @dataclass(frozen=True)
 class PciconfDevice(PciDevice):
-    """A function. ``unit``: number of the attached driver's device; of ``none0`` ``driver`` is None."""
+    """A function. ``unit``: number of the attached driver's device; of ``none0`` ``driver`` is None.
+
+    ``lnkctl2_register``: where its Link Control 2 is, in its configuration space; None where it has none.
+    """
 
     unit: int | None = None
+    lnkctl2_register: int | None = None
+
+
+@dataclass(frozen=True)
+class _Capability:
+    """A capability. ``at``: its place in the configuration space; 0 for an extended one."""
+
+    where: str
+    kind: str
+    at: int
+    said: str
 
 
 @dataclass(frozen=True)
@@ -54,17 +73,18 @@ def read_pciconf(text: str) -> PciconfDevices:
         ReadError: for any other line, and when there is no function.
     """
     devices: list[PciconfDevice] = []
-    capabilities: list[list[tuple[str, str, str]]] = []
+    capabilities: list[list[_Capability]] = []
     for number, line in filled(text):
         where = f"line {number}"
         if (selector := _SELECTOR.fullmatch(line.rstrip())) is not None:
             devices.append(_device(where, line, selector))
             capabilities.append([])
         elif capabilities and (found := _CAPABILITY.fullmatch(line.rstrip())) is not None:
-            capabilities[-1].append((where, found[1] or found[2], found[3]))
+            at = int(found["at"] or "0", 16)
+            capabilities[-1].append(_Capability(where, found["kind"] or found["extended"], at, found["said"]))
         elif capabilities and capabilities[-1] and _REST.fullmatch(line):
-            begun, identity, said = capabilities[-1].pop()
-            capabilities[-1].append((begun, identity, f"{said} {line.strip()}"))
+            begun = capabilities[-1].pop()
+            capabilities[-1].append(replace(begun, said=f"{begun.said} {line.strip()}"))
         else:
             raise unreadable(_KIND, where, line, "a capability, 'cap 01[40] = ...'" if devices else _EXAMPLE)
     if not devices:
@@ -118,22 +138,23 @@ def _slot(where: str, line: str, domain: int, bus: int, device: int, function: i
     return f"{domain:04x}:{bus:02x}:{device + function // 8:02x}.{function % 8}"
 
 
-def _with(device: PciconfDevice, capabilities: list[tuple[str, str, str]]) -> PciconfDevice:
+def _with(device: PciconfDevice, capabilities: list[_Capability]) -> PciconfDevice:
     """The device with what its capabilities say of link, payload and serial number."""
     device = replace(device, capabilities_readable=True if capabilities else None)
-    for where, identity, text in capabilities:
-        if identity == _EXPRESS:
-            device = _express(where, device, text)
-        elif identity == _SERIAL_NUMBER:
-            match = _SERIAL.fullmatch(text)
+    for each in capabilities:
+        if each.kind == _EXPRESS:
+            device = _express(device, each)
+        elif each.kind == _SERIAL_NUMBER:
+            match = _SERIAL.fullmatch(each.said)
             if match is None:
-                raise unreadable(_KIND, where, text, "'Serial 1 ' and 16 hexadecimal digits")
+                raise unreadable(_KIND, each.where, each.said, "'Serial 1 ' and 16 hexadecimal digits")
             device = replace(device, serial_number="-".join(re.findall("..", match[1])))
     return device
 
 
-def _express(where: str, device: PciconfDevice, text: str) -> PciconfDevice:
+def _express(device: PciconfDevice, capability: _Capability) -> PciconfDevice:
     """``PCI-Express 2 endpoint max data 256(512) link x8(x8) speed 5.0(8.0)``: the state, and what it is capable of."""
+    where, text = capability.where, capability.said
     port = _PORT.fullmatch(text)
     if port is None or device.port_type is not None:
         raise unreadable(_KIND, where, text, "one 'PCI-Express 2 endpoint max data 256(512) link x8(x8)'")
@@ -143,7 +164,8 @@ def _express(where: str, device: PciconfDevice, text: str) -> PciconfDevice:
             raise unreadable(_KIND, where, text, "'max data 256(512)', 'link x4(x8)' and 'speed 5.0(8.0)' at most once")
     return replace(
         device,
-        port_type=port[1],
+        port_type=port[2],
+        lnkctl2_register=capability.at + _LNKCTL2 if int(port[1]) >= _WITH_LNKCTL2 else None,
         max_payload_bytes=int(payload[1]) if payload else None,
         lnksta_width=link_width(_KIND, where, link[1]) if link else None,
         lnkcap_width=link_width(_KIND, where, link[2]) if link else None,

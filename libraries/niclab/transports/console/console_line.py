@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 from dataclasses import dataclass, field
@@ -19,7 +20,14 @@ _OPEN_WITHIN_S = 10.0
 _CONTROLS = "\a\b\t\n\r\x1b"
 _LEAST_NOISE, _NOISE_SHARE = 3, 0.3
 """House rule: so many characters, and such a share of all, are no text. Screens of firmware have single ones."""
+_WORD = re.compile(r"[A-Za-z]{4,}")
+_WORD_SHARE = 0.25
+"""House rule: letters of words for each wrong character. A screen with frames in code page 437 has more; octets of
+another speed make a word of four letters once in 600."""
 _NOISE_SHOWN = 40
+_LAST_SHOWN = 200
+_SPEED_EXPECTED = "expected: that of the server's console (a getty with several speeds changes its own at a BREAK)"
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~])?")
 
 
 @dataclass(frozen=True)
@@ -41,20 +49,32 @@ class ConsoleEndpoint:
     def speed(self) -> str:
         """Who sets the speed of the line, and to what, in words."""
         if self.url.startswith("tcp:"):
-            return "the console server sets the speed of the line; expected: that of the server's console"
-        return f"the line runs at {self.baud} Bd; expected: that of the server's console, as `baud` in the bench file"
+            return f"the console server sets the speed of the line; {_SPEED_EXPECTED}"
+        return f"the line runs at {self.baud} Bd; {_SPEED_EXPECTED}, as `baud` in the bench file"
 
 
-def noise_in(text: str) -> str:
-    """Say that what a console sent is no text, as on a line at another speed; empty when it may be text.
+def heard_in(text: str) -> str:
+    """Say what a console sent, for the message that it did not say what was waited for.
 
     Args:
         text: What was read: wrong bytes are U+FFFD.
+
+    Returns:
+        The last words; that it is no text, as on a line at another speed; or that nothing came.
     """
+    if not text.strip():
+        return "nothing came"
+    if wrong := _noise(text):
+        return f"what comes is no text ({wrong} of {len(text)} characters: {text[-_NOISE_SHOWN:]!a})"
+    words = " ".join(_ESCAPE.sub(" ", text).split())
+    return f"it last said {words[-_LAST_SHOWN:]!a}"
+
+
+def _noise(text: str) -> int:
+    """Count the characters that are no text; 0 when it may be text all the same."""
     wrong = sum(not (letter.isprintable() or letter in _CONTROLS) or letter == "\ufffd" for letter in text)
-    if wrong < _LEAST_NOISE or wrong < len(text) * _NOISE_SHARE:
-        return ""
-    return f"what comes is no text ({wrong} of {len(text)} characters: {text[-_NOISE_SHOWN:]!a})"
+    words = sum(len(word) for word in _WORD.findall(text))
+    return wrong if wrong >= max(_LEAST_NOISE, len(text) * _NOISE_SHARE) and words < wrong * _WORD_SHARE else 0
 
 
 class NoBreak(BenchFault):

@@ -27,6 +27,9 @@ _LOGIN = re.compile(
     rf"|(?P<prompt>[#$%>] ?{_END})",
     re.MULTILINE,
 )
+_NEXT = re.compile(r"\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|\Z)|\Z)|(?P<word>(?=[^\x1b ]))")
+RESTS_S = 0.3
+"""House rule: time in s for which a prompt is the last that was said. Console servers hand over within 0.1 s."""
 _WAKE_EVERY_S = 2.0
 _PROMPT_TEST_S = 5.0
 _INTERRUPT = b"\x03"
@@ -89,18 +92,20 @@ def login(terminal: Terminal, user: str, password: str, within_s: float) -> None
     deadline = Deadline(within_s)
     terminal.skip()  # prompts of the past
     terminal.send_line("")
-    named = asked = False
+    named = answered = asked = False
     while not deadline.expired:
         try:
             found = terminal.expect(_LOGIN, min(_WAKE_EVERY_S, deadline.left)).groups
         except NotSeen:
-            named = False
+            answered = False
             terminal.send_line("")
             continue
-        if asked and (found["refused"] or found["login"]):
+        if not found["refused"] and not _rests(terminal, deadline):
+            continue
+        if asked and not found["prompt"]:  # a second question for the password is a refusal too
             raise AuthenticationFailed(f"{terminal.name}: the login of user {user} was refused")
-        if found["login"] and not named:  # once named, a further prompt is the answer to an earlier Return
-            named = True
+        if found["login"] and not answered:  # once answered, a further one is the answer to an earlier Return
+            named = answered = True
             terminal.send_line(user)
         elif found["password"] and named:
             asked = True
@@ -108,6 +113,26 @@ def login(terminal: Terminal, user: str, password: str, within_s: float) -> None
         elif found["prompt"] and _is_shell(terminal, deadline):
             return
     raise NotSeen(f"{terminal.name}: no shell for user {user} within {within_s:g} s")
+
+
+def greet(terminal: Terminal, within_s: float) -> None:
+    """See :meth:`niclab.transports.console.serial.SerialConsole.greet`."""
+    terminal.send_line("")
+    try:
+        terminal.expect(_LOGIN, within_s)
+    except NotSeen as missing:
+        raise NotSeen(f"{terminal.name}: no prompt within {within_s:g} s") from missing
+
+
+def _rests(terminal: Terminal, deadline: Deadline) -> bool:
+    """Return True if nothing follows what looks like a prompt: on a slow line each word of a banner comes alone."""
+    rest = Deadline(min(RESTS_S, deadline.left))
+    try:
+        while terminal.expect(_NEXT, rest.left).groups["word"] is None:
+            pass
+    except NotSeen:
+        return True
+    return False
 
 
 def _is_shell(terminal: Terminal, deadline: Deadline) -> bool:

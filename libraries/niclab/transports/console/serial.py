@@ -7,13 +7,10 @@ A thread of its own drains the line at once, so that nothing is lost while nobod
 from __future__ import annotations
 
 import codecs
-import queue
 import re
 import threading
-from contextlib import suppress
-from urllib.parse import urlsplit
-
-import serial
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline, pause
@@ -25,12 +22,12 @@ from niclab.transports.console.console_line import (
     ConsoleEndpoint,
     Line,
     NoBreak,
-    TcpLine,
-    noise_in,
+    heard_in,
 )
 from niclab.transports.console.console_log import ConsoleLog
 from niclab.transports.console.console_shell import Match, NotSeen
 from niclab.transports.console.kernel_death import DeathWatch, KernelDeath
+from niclab.transports.console.serial_ports import open_line
 from niclab.transports.console.transcript import Transcript
 
 __all__ = ["ConsoleEndpoint", "KernelDeath", "Match", "NotSeen", "SerialConsole"]
@@ -38,92 +35,11 @@ __all__ = ["ConsoleEndpoint", "KernelDeath", "Match", "NotSeen", "SerialConsole"
 LOOK_BACK = 4096
 """A match that arrives in pieces is found when it is at most this many characters long."""
 
-_BREAK_S = 0.25
 _AFTER_BREAK_S = 0.1  # the kernel takes the key after a BREAK within 5 s (drivers/tty/sysrq.c)
 _LAST_WORDS_S = 3.0  # how long a dying kernel's lines are collected, or until it is silent for:
 _LAST_WORDS_SILENCE_S = 0.5
 _LAST_WORDS_LINES = 80
 _TAIL = 200
-
-
-class _LocalLine:
-    """A serial port of this machine, locked: two readers would each get a part of what comes."""
-
-    def __init__(self, path: str, baud: int) -> None:
-        self._port = serial.serial_for_url(
-            path, baudrate=baud, timeout=READ_S, write_timeout=WRITE_WITHIN_S, exclusive=True
-        )
-
-    def read(self) -> bytes:
-        data: bytes = self._port.read(max(1, self._port.in_waiting))
-        return data
-
-    def write(self, data: bytes) -> None:
-        self._port.write(data)
-        self._port.flush()
-
-    def send_break(self) -> None:
-        self._port.send_break(_BREAK_S)
-
-    def close(self) -> None:
-        self._port.close()
-
-
-class _Rfc2217Line:
-    """A serial port behind an RFC 2217 server. Writes time out after pyserial's own 5 s."""
-
-    def __init__(self, host: str, port: int, baud: int) -> None:
-        # Servers on a pty, ser2net among them, never answer for the modem control lines: ign_set_control.
-        # The read timeout is set here once: setting it later makes both ends negotiate again, 150 ms each time.
-        url = f"rfc2217://{host}:{port}?ign_set_control"
-        self._port = serial.serial_for_url(url, baudrate=baud, timeout=READ_S)
-
-    def read(self) -> bytes:
-        # pyserial 3.5 raises once its own thread has ended, and drops what it held or had taken: so one byte is asked
-        # of it, and the rest is taken from its queue (a byte an item, None at the end)
-        try:
-            first: bytes = self._port.read(1)
-        except OSError:
-            first = self._queued()
-            if not first:
-                raise
-            return first
-        return first + self._queued()
-
-    def _queued(self) -> bytes:
-        pieces: queue.Queue[bytes | None] = self._port._read_buffer  # type: ignore[attr-defined]  # private to it, see read()
-        data = bytearray()
-        while True:
-            try:
-                data += pieces.get_nowait() or b""
-            except queue.Empty:
-                return bytes(data)
-
-    def write(self, data: bytes) -> None:
-        self._port.write(data)
-
-    def send_break(self) -> None:
-        self._port.send_break(_BREAK_S)
-
-    def close(self) -> None:
-        self._port.close()
-
-
-def _open_line(endpoint: ConsoleEndpoint) -> Line:
-    if endpoint.url.startswith("/"):
-        return _LocalLine(endpoint.url, endpoint.baud)
-    try:
-        parts = urlsplit(endpoint.url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        parts, host, port = urlsplit(""), None, None
-    if parts.scheme not in ("tcp", "rfc2217") or not host or not port:
-        raise BenchFault(
-            f"{endpoint.name}: console url is {endpoint.url!r}, wanted rfc2217://host:port, tcp://host:port or /dev/..."
-        )
-    if parts.scheme == "tcp":
-        return TcpLine(host, port)
-    return _Rfc2217Line(host, port, endpoint.baud)
 
 
 class SerialConsole:
@@ -189,7 +105,7 @@ class SerialConsole:
     def _open_logged(self, log: ConsoleLog) -> Line:
         """Open the line, and log that, or why it cannot be opened."""
         try:
-            line = _open_line(self.endpoint)
+            line = open_line(self.endpoint)
         except (OSError, ValueError) as error:  # ValueError: pyserial refuses a setting
             with suppress(BenchFault):  # what is wrong with the line is the news
                 log.note(f"cannot open {self.endpoint.url}: {error}")
@@ -318,15 +234,29 @@ class SerialConsole:
 
         Raises:
             AuthenticationFailed: When user or password is refused.
-            NotSeen: When there is no shell within ``within_s`` seconds; the message says so when what comes is no text.
+            NotSeen: When there is no shell within ``within_s`` seconds; the message quotes what came, and the speed.
         """
+        with self._quoting():
+            console_shell.login(self, user, password, within_s)
+
+    def greet(self, within_s: float) -> None:
+        """Press Return, and see a prompt for a login or of a shell.
+
+        Raises:
+            NotSeen: When there is none within ``within_s`` seconds; the message is as that of :meth:`login`.
+        """
+        self.skip()
+        with self._quoting():
+            console_shell.greet(self, within_s)
+
+    @contextmanager
+    def _quoting(self) -> Iterator[None]:
+        """Add what came meanwhile, and the speed of the line, to the message that something was not seen."""
         mark = self.mark()
         try:
-            console_shell.login(self, user, password, within_s)
+            yield
         except NotSeen as missing:
-            if not (noise := noise_in(self.text_since(mark))):
-                raise
-            raise NotSeen(f"{missing}: {noise}; {self.endpoint.speed}") from missing
+            raise NotSeen(f"{missing}: {heard_in(self.text_since(mark))}; {self.endpoint.speed}") from missing
 
     def run(self, command: str, within_s: float) -> tuple[int, str]:
         """Run one line in ``sh``, in the shell that is open; its exit status and output (stderr with it).

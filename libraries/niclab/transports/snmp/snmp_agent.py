@@ -164,6 +164,12 @@ class SnmpAgent(ABC):
                 rows[index] = self._of_kind(column.at(*index), reading)
                 last = here
 
+    def has_rows(self, column: Variable) -> bool:
+        """Return True if the agent has a row of a column."""
+        first, reading = self._rows_after(f"GETBULK {column.name} ({column.oid})", column.oid)[0]
+        root = _numbers(column.oid)
+        return not isinstance(reading, Missing) and _numbers(first)[: len(root)] == root
+
     def _rows_after(self, what: str, oid: str) -> list[tuple[str, Reading | Missing]]:
         answer = self._judged(what, [], lambda: self.read_after(oid))
         if not answer:

@@ -97,6 +97,7 @@ VARIABLES: dict[str, Variable] = {
     **_variables(
         "1.3.6.1.2.1.2.2.1",
         ("ifDescr", "2", _S),
+        ("ifType", "3", _I),
         ("ifAdminStatus", "7", _I),
         ("ifOperStatus", "8", _I),
         ("ifInDiscards", "13", _C),
@@ -119,6 +120,7 @@ VARIABLES: dict[str, Variable] = {
         ("ifAlias", "18", _S),
         ("ifCounterDiscontinuityTime", "19", _T),
     ),
+    **_variables("1.3.6.1.2.1.31.1.2.1", ("ifStackStatus", "3", _I)),
     # EtherLike-MIB (RFC 3635)
     **_variables("1.3.6.1.2.1.10.7.2.1", ("dot3StatsFCSErrors", "3", _C)),
     # BRIDGE-MIB (RFC 4188)
