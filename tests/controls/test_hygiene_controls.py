@@ -41,13 +41,13 @@ Suite Teardown    Release The Bench
 Test Setup        Ready The Bench
 
 *** Test Cases ***
-The Links Come To Rest
+Coming To Rest
     Sleep    12 s
 
-Nobody Looks At A Link
+Looking Elsewhere
     Sleep    3 s
 
-The Servers Are Asked Once More
+Asking Again
     Sleep    6 s
 """
 
@@ -55,7 +55,7 @@ The Servers Are Asked Once More
 def test_a_cable_that_is_pulled_while_nobody_looks_is_found(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "quiet.robot").write_text(QUIET)
     pulled, plugged = (f"cable --name {NAME} {word} a" for word in ("pull", "plug"))
-    run = bench.run(inject=("Nobody Looks At A Link", pulled, plugged), suites=tmp_path)
+    run = bench.run(inject=("Looking Elsewhere", pulled, plugged), suites=tmp_path)
     assert run.red == {}
     found = json.loads((bench.output / "evidence" / "carrier.json").read_text())
     assert found["watched_s"] > 0
