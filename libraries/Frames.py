@@ -8,6 +8,7 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from niclab.core.profile import Profile
 from niclab.frames import delivery
+from niclab.frames.latency import stalls
 from niclab.frames.load import full_load
 
 
@@ -22,6 +23,7 @@ class Frames(BenchLibrary):
 
     | `Data Should Arrive Unchanged` | tso4 | on=False |
     | `Full Load Should Be Carried` | profile=full |
+    | `Single Frames Should Not Stall` | profile=full |
     """
 
     @keyword
@@ -79,3 +81,19 @@ class Frames(BenchLibrary):
                 where frames were lost.
         """
         full_load.carry(self.run, self.profile(profile), logger.info)
+
+    @keyword
+    def single_frames_should_not_stall(self, profile: Profile | None = None) -> None:
+        """Send single datagrams from the dut over every path, the next when the answer has come, idle and under load.
+
+        The times of the round trips are figures of the certificate, and have no limit.
+
+        Args:
+            profile: How long over each path: ``quick`` 2.5 s idle and 1 s loaded, ``full`` 40 s and 16 s.
+
+        Raises:
+            CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer, as it does
+                when its interrupt was lost.
+            Undecided: A server stood still meanwhile, or the datagram may have lain in either server.
+        """
+        stalls.require_none(self.run, self.profile(profile), logger.info)

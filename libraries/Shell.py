@@ -17,13 +17,13 @@ from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.checks import shells
 from niclab.core.verdict import BenchFault
+from niclab.run.watching.carrier_watch import CarrierWatch
 
 
 class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has no types
     """The keywords of SSHLibrary for one server: ``Library    Shell.py    dut    AS    DutShell``.
 
     Each check of a connection raises BenchFault where it finds something else.
-
     | ${kernel} = | DutShell.`Execute Command` | uname -r |
     | DutShell.Start Command | sleep 2 && date |
     | ${date} = | DutShell.`Read Command Output` | timeout=5 s |
@@ -42,6 +42,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
     @keyword
     def open_shell(self) -> None:
         """Log in to the server. `Close All Connections` ends it. The server cannot be behind a jump host."""
+        self.run.part(CarrierWatch).let(f"shell of {self._server.value}", may=True)
         ssh = self.run.server(self._server).ssh.endpoint
         if ssh.jump is not None:
             raise BenchFault(f"{self._server.value}: no SSHLibrary connections through a jump host")
@@ -55,6 +56,12 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
             self.close_connection()
             raise BenchFault(f"{self._server.value}: {error}; expected: a host key of {ssh.known_hosts}") from error
         client.get_transport().sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @keyword
+    def close_all_connections(self) -> None:
+        """Log out of the server."""
+        super().close_all_connections()
+        self.run.part(CarrierWatch).let(f"shell of {self._server.value}", may=False)
 
     @keyword
     def execute_command(
@@ -74,8 +81,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
             return_rc: Return its exit status as well.
             timeout: Deadline, for example ``5 s``; by default that of the import.
         """
-        wanted = (return_stdout, return_stderr, return_rc)
-        return super().execute_command(command, *wanted, timeout=timeout or self._timeout)
+        return super().execute_command(command, return_stdout, return_stderr, return_rc, timeout or self._timeout)
 
     @keyword
     def read_command_output(

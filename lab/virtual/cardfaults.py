@@ -73,8 +73,8 @@ OFFENDS = {
     "table-entry-lost": "CARD-06 every queue carries the traffic it is given",
     "rx-pause-ignored": "CARD-11 a port that is asked to pause does",
     "pause-storm": "CARD-04 a link that is up carries traffic",
-    "irq-lost": "SUS-03 frames are handed over in time",
-    "latency-spike": "SUS-03 frames are handed over in time",
+    "irq-lost": "CARD-14 frames are handed over in time",
+    "latency-spike": "CARD-14 frames are handed over in time",
     "optics-stale": "CARD-04 a lost link is seen",
     "rx-mode-ignored": "CARD-10 a port receives every group, or everything, when asked to",
 }

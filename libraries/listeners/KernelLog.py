@@ -13,6 +13,7 @@ from robot import result, running
 from niclab.core.verdict import BenchFault, CardFailure, KernelFailure
 from niclab.report.verdicts import ALSO
 from niclab.run.run import acquired
+from niclab.run.watching.carrier_watch import CarrierWatch
 from niclab.run.watching.kernel_watch import KernelWatch
 
 
@@ -28,6 +29,8 @@ class KernelLog:
         run = acquired()
         if run is None or result.not_run:
             return
+        if result.failed:  # it may have died in the middle of anything
+            run.part(CarrierWatch).note_touch()
         try:
             found = run.part(KernelWatch).look()
         except BenchFault as error:

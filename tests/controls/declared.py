@@ -22,10 +22,8 @@ CARD, BENCH = "CardFailure", "BenchFault"
 _NONE = "no control injects it"
 _CARD = ("flash-fails",)
 _OTHER = ("delay_s", "set_not_writable", "agent_slow_s")
-_TIME = "no test judges when a single frame comes"
 UNSEEN = {
     **dict.fromkeys((*_CARD, *_OTHER), _NONE),
-    **dict.fromkeys(("irq-lost", "latency-spike"), _TIME),
     "rx-pause-ignored": "no test sends pause frames",
     "optics-stale": "no test reads the module",
     "silent": "as a defect of the switch; as one of a cable it is declared",

@@ -26,6 +26,7 @@ SEGMENTS = "Segments Of TCP Over IPv4 Are Right On The Wire"
 WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The Wire"
 TXCSUM, VLAN_TX = 2, 32
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
+ALONE = "Single Frames Are Handed Over In Time"
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
 
@@ -68,6 +69,8 @@ FRAME_DEFECTS = (
     _frames("hash-stuck=1", (SPREAD, TABLE, STEERED), "queue", CARRIES),
     _frames("queue-dead=2", (SPREAD, STEERED), "queue", UP),
     _frames("table-entry-lost=128", (TABLE, STEERED), "queue", CARRIES, SPREAD),
+    _frames("irq-lost=20", (ALONE,), "had answers that its program got late", UP),
+    _frames("latency-spike=700", (ALONE,), "had answers that its program got late", UP),
     _frames("settings-lost=1", (SURVIVE,), "after down and up", CARRIES),
     _frames("selftest-fails=1", (SELF_TEST,), "self test fails", CARRIES),
     Defect(

@@ -19,12 +19,14 @@ from typing import NoReturn
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.hosts.counts.linux import read_carriers
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.hosts.counts.proc_load import FRAME_COUNTERS
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.host_records import (
     Address,
     CarrierChanges,
+    CarrierLook,
     DriverInfo,
     Duplex,
     Interface,
@@ -53,6 +55,7 @@ from niclab.transports.console.console_shell import NotSeen
 from niclab.transports.console.kernel_death import KernelDeath
 from niclab.transports.ssh.ssh import Errands, Result, SshEndpoint
 
+ASKS_CARRIERS = re.compile(r"(?:(.*); )?echo '@ carriers'; carriers (.*)", re.DOTALL)
 KERNEL = "6.1.0-28-amd64"
 MODULE = LoadedModule("e1000e", ModuleState.LIVE, None, "SRC1")
 FILE = ModuleFile("/lib/modules/e1000e.ko", False, "e1000e", None, "SRC1", f"{KERNEL} SMP", ("ptp",), ())
@@ -83,6 +86,7 @@ class Nic:
     addresses: list[str] = field(default_factory=list)
     tx_bytes: int = 0
     changes: int = 3
+    index: int = 2
     mtu: int = 1500
     most_mtu: int = 9000
     longest: int = 9000
@@ -395,6 +399,20 @@ class FakeHost:
     def carrier_changes(self, iface: str) -> CarrierChanges:
         return CarrierChanges(self.by_iface(iface).changes, None, None)
 
+    def carriers_command(self, ifaces: Sequence[str]) -> str:
+        return f"carriers {' '.join(ifaces)}"
+
+    def show_carriers(self, ifaces: Sequence[str]) -> str:
+        """As the command of a Linux host shows them."""
+        lines = []
+        for iface in ifaces:
+            nic = self.by_iface(iface)
+            lines.append(f"{iface} {nic.index} {nic.changes} {int(self.interface(iface).carrier)}\n")
+        return "".join(lines)
+
+    def read_carriers(self, text: str) -> dict[str, CarrierLook]:
+        return read_carriers(text)
+
     def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
         assert within_s == 0 or 0.05 < within_s <= 5, "seconds are wanted, or one look"
         return self.interface(iface).carrier is up
@@ -608,6 +626,9 @@ class FakeSsh:
         return Result(command, done.returncode, None, done.stdout, done.stderr, 0.01)
 
     def _shell(self, command: str) -> str:
+        if asked := ASKS_CARRIERS.fullmatch(command):
+            shown = self._shell(asked[1]) if asked[1] else ""
+            return f"{shown}@ carriers\n{self.host.show_carriers(asked[2].split())}"
         if command.startswith("for file in /proc/sys/kernel/random/boot_id "):
             shown = [self.host.by_iface(iface) for iface in re.findall(r"class/net/(\w+)/flags", command)]
             lease = Path(self.root) / "lease" if FOLDER in command else Path("/dev/null")

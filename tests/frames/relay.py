@@ -36,7 +36,8 @@ class Relay:
             return finished(frame, word)
         if word == "late" and OURS not in frame:
             time.sleep(LATE_S)
-        if not word or word == "late" or OURS not in frame:
+        word, _, only = word.partition(" ")
+        if not word or word == "late" or OURS not in frame or (only and only != f"from-{way}"):
             return [frame]
         self.seen[way] += 1
         if self.held[way]:

@@ -15,6 +15,7 @@ import Shell as module
 from niclab.bench.records import Role
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
+from niclab.run.watching.carrier_watch import CarrierWatch
 from niclab.transports.ssh.ssh import SshEndpoint
 from Shell import Shell
 
@@ -35,7 +36,9 @@ def servers(make_sshd: SshdMaker, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     sshd, here = make_sshd(), Path("/proc/sys/kernel/hostname").read_text().strip()
     found = {Role.DUT: Server(sshd.endpoint, here), Role.PEER: Server(sshd.endpoint, "another")}
     undone: list[Any] = []
-    run = SimpleNamespace(server=lambda role: found[role], undo=undone.append)
+    run = SimpleNamespace(server=lambda role: found[role], undo=undone.append, told=list[Any]())
+    carriers = SimpleNamespace(let=lambda who, *, may: run.told.append((who, may)))
+    run.part = {CarrierWatch: carriers}.__getitem__
     with Journal(tmp_path / "journal", "run").hold() as run.journal:
         monkeypatch.setattr(Shell, "run", run)
         monkeypatch.setattr(BuiltIn, "get_variable_value", lambda *_: str(tmp_path))

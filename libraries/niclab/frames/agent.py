@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline
+from niclab.frames import step_program
+from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
@@ -19,6 +23,7 @@ from niclab.transports.ssh.ssh_job import FIRST_LINE
 LASTS_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
 BEGINS_WITHIN_S = 20.0
+STEP_WITHIN_S = 60
 
 
 class Agent:
@@ -66,6 +71,37 @@ class Agent:
         """End it and remove its files; a server that has booted since has none of it."""
         with suppress(BenchFault):
             self._undoing.close()
+
+
+class StepAgent(Agent):
+    """A program that works in steps (:mod:`niclab.frames.step_program`) on one server."""
+
+    def __init__(self, server: Server, name: str, module: ModuleType, *imported: ModuleType) -> None:
+        super().__init__(server, name, module, step_program, *imported)
+
+    def do(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Let it do a step.
+
+        Args:
+            plan: The step.
+
+        Returns:
+            What it says of it.
+
+        Raises:
+            BenchFault: It fails; its words are in the message.
+        """
+        wait = f"n=0; until [ -s result ]; do n=$((n+1)); [ $n -le {10 * STEP_WITHIN_S} ] || exit 1; sleep 0.1; done"
+        begin = f"rm -f result && printf %s {shlex.quote(json.dumps(plan))} > plan && kill -USR1 {self.pid}"
+        command = f"cd {shlex.quote(self.folder)} && {begin} && {{ {wait}; cat result; }}"
+        text = self._server.run(command, timeout_s=STEP_WITHIN_S + 10).stdout
+        try:
+            said = json.loads(text)
+        except ValueError as error:
+            raise ReadError(f"{text[:200]!r}; expected: JSON", self.name) from error
+        if not isinstance(said, dict) or "error" in said:
+            raise BenchFault(f"{self.name}: {text[:400].strip()}")
+        return said
 
 
 A = TypeVar("A", bound=Agent)

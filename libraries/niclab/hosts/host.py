@@ -13,6 +13,7 @@ from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
 from niclab.hosts.counts.load_records import CpuTimes, Load
 from niclab.hosts.host_records import (
     CarrierChanges,
+    CarrierLook,
     Counters,
     DriverInfo,
     Interface,
@@ -205,6 +206,8 @@ class HostCounts(Protocol):
     def load_command(self, iface: str) -> str: ...
     def read_load(self, iface: str, text: str) -> Load: ...
     def carrier_changes(self, iface: str) -> CarrierChanges: ...
+    def carriers_command(self, ifaces: Sequence[str]) -> str: ...
+    def read_carriers(self, text: str) -> Mapping[str, CarrierLook]: ...
 
 
 class HostBonds(Protocol):

@@ -206,6 +206,15 @@ class CarrierChanges:
 
 
 @dataclass(frozen=True)
+class CarrierLook:
+    """An interface at one moment: the index, which is another one where it was made again, changes so far, carrier."""
+
+    index: int
+    changes: int
+    up: bool
+
+
+@dataclass(frozen=True)
 class ModuleParameter:
     """``type`` as the tool words it: ``int``, ``charp``, ``array of int``."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +13,7 @@ from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.frames import frame_content
-from niclab.frames.agent import Agent, running
+from niclab.frames.agent import StepAgent, running
 from niclab.frames.frame_agents import port_addresses
 from niclab.frames.queues import flow_content, flow_program
 from niclab.frames.queues.flow_content import ports_of
@@ -24,7 +22,6 @@ from niclab.hosts.steering.hash_records import FlowKind
 from niclab.run.run import Run
 from niclab.run.server import Server
 
-STEP_WITHIN_S = 60
 PER_S = 1000.0
 """Frames a second to each port: less than most emulated servers take; a slower one keeps 512 flows in its ring."""
 ATTEMPTS = 3
@@ -173,26 +170,8 @@ def link_local(mac: str) -> str:
     return str(IPv6Address(b"\xfe\x80" + bytes(6) + part))
 
 
-class _Agent(Agent):
+class _Agent(StepAgent):
     """The flow program on one server."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server, "flow program", flow_program, flow_content, frame_content)
-
-    def do(self, plan: Mapping[str, Any]) -> dict[str, Any]:
-        """Let it do a step, and return what it says of it.
-
-        Raises:
-            BenchFault: It fails; its words are in the message.
-        """
-        wait = f"n=0; until [ -s result ]; do n=$((n+1)); [ $n -le {10 * STEP_WITHIN_S} ] || exit 1; sleep 0.1; done"
-        begin = f"rm -f result && printf %s {shlex.quote(json.dumps(plan))} > plan && kill -USR1 {self.pid}"
-        command = f"cd {shlex.quote(self.folder)} && {begin} && {{ {wait}; cat result; }}"
-        text = self._server.run(command, timeout_s=STEP_WITHIN_S + 10).stdout
-        try:
-            said = json.loads(text)
-        except ValueError as error:
-            raise ReadError(f"{text[:200]!r}; expected: JSON", self.name) from error
-        if not isinstance(said, dict) or "error" in said:
-            raise BenchFault(f"{self.name}: {text[:400].strip()}")
-        return said

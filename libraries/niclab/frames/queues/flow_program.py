@@ -1,8 +1,7 @@
 """Sends flows, and tells by which receive queue each came: runs on Linux, sent there as source, Python 3.7 only.
 
-``FOLDER SECONDS`` prints ``ready PID`` and ends after SECONDS. At each SIGUSR1 it reads ``FOLDER/plan`` (JSON), does
-what that says, and writes ``FOLDER/result`` (JSON): ``open`` listens at interfaces, ``send`` sends frames of flows,
-``tell`` says what came since ``open``, and ends the listening.
+Its steps (:mod:`niclab.frames.step_program`): ``open`` listens at interfaces, ``send`` sends frames of flows, ``tell``
+says what came since ``open``, and ends the listening.
 
 A driver notes with each packet the queue that it took it from (``skb_record_rx_queue()``). A filter of a packet socket
 can read that, and the number that it returns is the length which the socket gets: the length of what is read is the
@@ -13,10 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import json
-import os
 import select
-import signal
 import socket
 import struct
 import sys
@@ -25,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from niclab.frames.queues.flow_content import HEAD, LONGEST_START, flow_frame, flow_of, ports_of
+from niclab.frames.step_program import work
 
 BASE = LONGEST_START + HEAD.size
 """Bytes of every frame that are read at least: all that says which flow it is."""
@@ -152,20 +149,5 @@ def sent(sender: socket.socket, frame: bytes) -> None:
             return
 
 
-def main(folder: Path, seconds: float) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-    signal.alarm(int(seconds))
-    program = Program()
-    print("ready", os.getpid(), flush=True)
-    while True:
-        signal.sigwait([signal.SIGUSR1])
-        try:
-            said = program.do(json.loads((folder / "plan").read_text()))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the controller reports it
-            said = {"error": f"{type(error).__name__}: {error}"}
-        (folder / "new").write_text(json.dumps(said) + "\n")
-        (folder / "new").replace(folder / "result")
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]))
+    work(Path(sys.argv[1]), float(sys.argv[2]), Program().do)

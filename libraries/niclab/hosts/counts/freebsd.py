@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.command_words import interface_name
 from niclab.hosts.counts.load_records import CpuTimes, FrameCounters, Load
 from niclab.hosts.counts.netstat import NetstatRow, read_netstat
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd_commands import FreeBsdCommands
-from niclab.hosts.host_records import CarrierChanges, Counters, Statistics
+from niclab.hosts.host_records import CarrierChanges, CarrierLook, Counters, Statistics
 from niclab.hosts.kernel.freebsd_lines import link_changes
-from niclab.hosts.parity import emulated
+from niclab.hosts.parity import emulated, not_available
 from niclab.hosts.system.freebsd_texts import read_cpu_times
 
 
@@ -83,6 +84,24 @@ class FreeBsdCounts(FreeBsdCommands):
                 f" {iface} cannot be counted (kern.msgbufsize in loader.conf makes it larger)"
             )
         return CarrierChanges(sum(changes), *changes)
+
+    @not_available("the system keeps no count of them, and its message buffer is too long to be read at each look")
+    def carriers_command(self, ifaces: Sequence[str]) -> str:
+        """Raise NotApplicable.
+
+        Args:
+            ifaces: Names of interfaces.
+        """
+        raise NotApplicable(f"{self.name}: FreeBSD keeps no count of the changes of carrier of {', '.join(ifaces)}")
+
+    @not_available("see `counts.carriers_command`")
+    def read_carriers(self, text: str) -> Mapping[str, CarrierLook]:
+        """Raise NotApplicable.
+
+        Args:
+            text: Nothing that a command of this system prints.
+        """
+        raise NotApplicable(f"{self.name}: FreeBSD keeps no count of changes of carrier: {text[:80]!r}")
 
 
 def row_of(iface: str, rows: tuple[NetstatRow, ...]) -> NetstatRow:

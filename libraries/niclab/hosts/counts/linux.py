@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 
 from niclab.hosts.command_words import interface_name
@@ -10,8 +11,8 @@ from niclab.hosts.counts.load_records import CpuTimes, Load
 from niclab.hosts.counts.proc_load import FRAME_COUNTERS, read_load, read_proc_stat
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host_commands import HostCommands
-from niclab.hosts.host_records import CarrierChanges, Counters, Statistics
-from niclab.hosts.reading import numbered, whole_number
+from niclab.hosts.host_records import CarrierChanges, CarrierLook, Counters, Statistics
+from niclab.hosts.reading import filled, numbered, whole_number
 
 _NET = "/sys/class/net"
 
@@ -58,6 +59,41 @@ class LinuxCounts(HostCommands):
             " && if [ -e carrier_up_count ]; then cat carrier_up_count carrier_down_count; fi"
         )
         return self._read(command, _read_carrier_changes)
+
+    def carriers_command(self, ifaces: Sequence[str]) -> str:
+        """Return a command that shows the carrier of each interface that is there, for who asks something else as well.
+
+        The shell reads by itself. The kernel refuses to say the carrier of an interface that is down.
+        """
+        names = " ".join(interface_name(self.name, iface) for iface in ifaces)
+        return (
+            f"for i in {names}; do (cd {_NET}/$i 2>/dev/null || exit 0; read -r index < ifindex && "
+            "read -r changes < carrier_changes && { read -r up < carrier; } 2>/dev/null || up=0; "
+            'echo "$i $index $changes $up"); done'
+        )
+
+    def read_carriers(self, text: str) -> Mapping[str, CarrierLook]:
+        """Read what :meth:`carriers_command` printed; an interface that is not there is left out."""
+        return self._understood("carriers", read_carriers, text)
+
+
+def read_carriers(text: str) -> dict[str, CarrierLook]:
+    """Read lines of name, index, changes of carrier, and 1 for a carrier.
+
+    Args:
+        text: What the command printed.
+
+    Raises:
+        ReadError: A line is another.
+    """
+    found = {}
+    for number, line in filled(text):
+        words = line.split()
+        if len(words) != 4 or words[3] not in ("0", "1"):
+            raise unreadable("carriers", f"line {number}", line, "name, index, changes, and 0 or 1")
+        counts = [whole_number("carriers", f"line {number}", word, "a count") for word in words[1:3]]
+        found[words[0]] = CarrierLook(counts[0], counts[1], words[3] == "1")
+    return found
 
 
 def _read_carrier_changes(text: str) -> CarrierChanges:

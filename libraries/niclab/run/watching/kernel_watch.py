@@ -25,6 +25,7 @@ from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.recover import recover
 from niclab.run.run import Run
 from niclab.run.server import ANSWER_WITHIN_S, Server
+from niclab.run.watching.carrier_watch import CarrierWatch
 
 _SHOWN = 5
 Found = CardFailure | Undecided | BenchFault
@@ -88,7 +89,7 @@ class KernelWatch:
 
     @contextlib.contextmanager
     def beginning(self) -> Iterator[None]:
-        """Begin before the bench is made ready, and judge what both kernels say of that.
+        """Begin before the bench is made ready, judge what both kernels say of that, and watch carriers from then on.
 
         Raises:
             CardFailure: The dut's kernel names the card.
@@ -105,6 +106,7 @@ class KernelWatch:
             raise
         for found in self.look():
             raise found
+        self._run.part(CarrierWatch).begin()
 
     def look(self) -> list[Found]:
         """Read what both kernels have said since the last look.
@@ -122,6 +124,7 @@ class KernelWatch:
         looked = side_by_side(lambda server: self._look(server, recovering=recovering, fresh=fresh), watched)
         for server in watched:
             looked.append(self._before_boots.pop(server.role, []))
+        self._run.part(CarrierWatch).judge()
         found = [each for one in looked for each in one]
         return sorted(found, key=lambda each: not isinstance(each, CardFailure))
 
@@ -134,6 +137,7 @@ class KernelWatch:
             self.found_at_the_end += self._look_at(asked, recovering=not is_last, fresh=True)
         except BenchFault as error:
             self.found_at_the_end.append(error)
+        self._run.part(CarrierWatch).judge(over=is_last)
         for role in asked if is_last else ():
             del self._places[role]  # a server that the lab has stopped is not silent by itself
         with contextlib.suppress(BenchFault):  # the file still says then that the last look is not over
@@ -193,9 +197,12 @@ class KernelWatch:
         """One question about all that the next test needs to know: the kernel's words, and the state of the ports."""
         self._kept.pop(server.role, None)
         ports = self._run.part(PreparedPorts)
-        asked = server.host.system.look(place.mark, show or ports.showing(server.role), timeout_s=timeout_s)
-        ports.note_shown(server.role, asked.shown)
-        return _Looked(asked.mark, asked.lines, asked.booted, asked.shown, _console_mark(server))
+        carriers = self._run.part(CarrierWatch)
+        command = carriers.showing(server.role, show or ports.showing(server.role))
+        asked = server.host.system.look(place.mark, command, timeout_s=timeout_s)
+        shown = carriers.note_shown(server.role, asked.shown)
+        ports.note_shown(server.role, shown)
+        return _Looked(asked.mark, asked.lines, asked.booted, shown, _console_mark(server))
 
     def _show_ports(self, role: Role, command: str) -> str:
         """The kernel's words come with the state of the ports: the look after the test need not ask again."""

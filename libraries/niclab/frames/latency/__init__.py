@@ -1,0 +1,1 @@
+"""Round trips of single frames: how long they last, and stalls."""

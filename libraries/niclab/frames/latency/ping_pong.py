@@ -1,0 +1,93 @@
+"""The ping-pong programs of both servers, and exchanges with them. Begun once a run, and again after a boot."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from niclab.bench.records import BenchPath, Role
+from niclab.core.parallel import side_by_side
+from niclab.frames.agent import StepAgent, running
+from niclab.frames.latency import ping_pong_program
+from niclab.frames.latency.round_trip_times import RoundTrips, read_round_trips
+from niclab.run.run import Run
+from niclab.run.server import Server
+
+PORT = 7113
+LATE_S = 0.5
+"""House rule: a round trip that lasts longer is a stall. A driver that looks for lost interrupts does so every 2 s
+(Linux: e1000e, igb and ixgbe, watchdog timer), others never; an emulated server that keeps running answers in a tenth.
+"""
+RESTS_S = (0.0002, 0.002)
+"""An interrupt is lost when it comes as its queue is being switched back: at any moment after the last frame."""
+
+
+@dataclass(frozen=True)
+class Trips:
+    """The round trips over one path, asked for by the dut."""
+
+    path: BenchPath
+    found: RoundTrips
+
+
+class PingPong:
+    """The programs of a run.
+
+    Args:
+        run: The current run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._running: dict[Role, _Agent] = {}
+
+    def exchange(self, paths: Sequence[BenchPath], seconds: float) -> list[Trips]:
+        """Let the dut ask the peer over each path, one after the other.
+
+        Args:
+            paths: The paths.
+            seconds: Time in s over each.
+
+        Returns:
+            What became of the datagrams.
+
+        Raises:
+            BenchFault: A program does not begin, or fails; its words are in the message.
+            NotApplicable: A server does not run Linux.
+        """
+        bench = self._run.bench
+        agents = dict(zip(Role, side_by_side(self._on, Role), strict=True))
+        ends = [{role: str(bench.address(bench.end(path, role)).ip) for role in Role} for path in paths]
+        asker = agents[Role.DUT]
+        agents[Role.PEER].do({"do": "answer", "at": [each[Role.PEER] for each in ends], "port": PORT})
+        try:
+            return [
+                Trips(path, read_round_trips(asker.do(_plan(each, seconds)), LATE_S, asker.name))
+                for path, each in zip(paths, ends, strict=True)
+            ]
+        finally:
+            agents[Role.PEER].do({"do": "answer", "at": [], "port": PORT})
+
+    def _on(self, role: Role) -> _Agent:
+        return running(self._run, self._running, role, _Agent)
+
+
+def _plan(addresses: dict[Role, str], seconds: float) -> dict[str, object]:
+    return {
+        "do": "ask",
+        "from": addresses[Role.DUT],
+        "to": addresses[Role.PEER],
+        "port": PORT,
+        "seconds": seconds,
+        "rest_s": RESTS_S,
+        "late_s": LATE_S,
+        "seed": secrets.randbits(32),
+    }
+
+
+class _Agent(StepAgent):
+    """The ping-pong program on one server."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server, "ping-pong program", ping_pong_program)

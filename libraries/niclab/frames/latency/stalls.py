@@ -1,0 +1,111 @@
+"""Round trips of single frames over every path, idle and loaded: recorded, and judged against stalls.
+
+A frame that comes while nothing else does is handed over by its own interrupt alone. One that is lost leaves the frame
+where it is until the next one comes, or until the driver looks for itself. Under load the next frame comes at once, and
+queues are long, so that only times without load are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from niclab.bench.records import Role
+from niclab.core import figures
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.parallel import together
+from niclab.core.profile import Profile
+from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.frames.latency.ping_pong import LATE_S, PingPong, Trips
+from niclab.frames.latency.round_trip_times import LateAt
+from niclab.run.run import Run
+from niclab.run.watching import standstill
+from niclab.traffic.flows import tcp
+
+SECONDS = {Profile.QUICK: 2.5, Profile.FULL: 40.0}
+"""Over each path while nothing else is sent. A quick test takes 15 s over two paths: 5 s of this, 2 s under load, and
+what it takes an emulated server to begin programs and flows."""
+OF_LOADED = 0.4
+"""Part of that time that is spent over each path under load, where nothing is judged."""
+BEGIN_WITHIN_S = 60
+"""Assumption: all flows have begun within this time."""
+ATTEMPTS = 2
+"""An idle exchange with a stall in which a server stood still is made again, at most so often in all."""
+EXPECTED = f"none that lasts {LATE_S:g} s (house rule; drivers look for lost interrupts every 2 s)"
+
+
+def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> None:
+    """Let the dut ask the peer over every path, idle and then with TCP both ways over every path at once.
+
+    Args:
+        run: The current run.
+        profile: How long.
+        say: Takes the percentiles.
+
+    Raises:
+        CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer.
+        Undecided: A server stood still meanwhile, or the datagram may have lain in either server.
+        BenchFault: A program fails, or traffic does not flow.
+        NotApplicable: A server does not run Linux.
+    """
+    seconds = SECONDS[profile]
+    idle, stood = _idle(run, seconds, say)
+    _record(idle, "idle", say)
+    paths = run.bench.paths
+    at_most_s = round(len(paths) * seconds) + BEGIN_WITHIN_S
+    with together([tcp.steady(run, path, role, at_most_s) for path in paths for role in Role]):
+        _record(run.part(PingPong).exchange(paths, OF_LOADED * seconds), "loaded", say)
+    _judge(run, idle, stood)
+
+
+def _idle(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[Trips], list[str]]:
+    both = standstill.watch(run, standstill.LEAST_OF_PINGS_MS)
+    before = both.told()
+    for attempt in range(ATTEMPTS):
+        found = run.part(PingPong).exchange(run.bench.paths, seconds)
+        after = both.told()
+        stood = [str(each) for each in both.between(before, after)]
+        before = after
+        if not stood or not any(each.found.late for each in found) or attempt == ATTEMPTS - 1:
+            break
+        say(f"again, as {', '.join(stood)}")
+    return found, stood
+
+
+def _record(trips: Iterable[Trips], when: str, say: Callable[[str], object]) -> None:
+    for each in trips:
+        say(f"path {each.path.name}, {when}: {each.found}")
+        is_judged = when == "idle"
+        figures.note(
+            NotedFigure(
+                kind=FigureKind.TRAFFIC,
+                subject=f"round trips over path {each.path.name}, {when}",
+                found=str(each.found),
+                expected=EXPECTED if is_judged else "no limit: recorded",
+                source="",
+                outcome=Decision.MISSED if is_judged and each.found.late else Decision.MET,
+                unit="us",
+                value=each.found.percentile(50),
+                high=each.found.percentile(99.9),
+            )
+        )
+
+
+def _judge(run: Run, idle: Sequence[Trips], stood: Sequence[str]) -> None:
+    sure, unknown = list[Trouble](), list[str]()
+    for each in idle:
+        dut = run.bench.end(each.path, Role.DUT)
+        for at in LateAt:
+            late = sorted(trip.seconds for trip in each.found.late if trip.at is at)
+            if not late:
+                continue
+            text = f"{len(late)} of {each.found.count} round trips lasted up to {late[-1]:.2f} s; expected: {EXPECTED}"
+            if at is LateAt.ASKER:
+                sure.append(dut.trouble(f"had answers that its program got late: {text}"))
+            else:
+                unknown.append(f"path {each.path.name}: late at {at.value}: {text}")
+    if stood and (sure or unknown):
+        raise Undecided("\n".join([*(each.text for each in sure), *unknown, *stood]))
+    blame(sure)
+    if unknown:
+        raise Undecided("\n".join(unknown))

@@ -1,0 +1,124 @@
+"""Round trips in two network namespaces: a frame that waits for the next one is seen, and at which server it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from namespaces import Namespaces
+
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.frames.agent import STEP_WITHIN_S
+from niclab.frames.latency import ping_pong, stalls
+from niclab.frames.latency.ping_pong import PingPong, Trips
+from niclab.frames.latency.round_trip_times import LateAt, LateTrip, RoundTrips
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ping_pong, "LATE_S", 0.15)
+    monkeypatch.setattr(stalls, "SECONDS", dict.fromkeys(Profile, 1.0))
+
+
+def test_every_datagram_is_answered(clean: Namespaces) -> None:
+    for each in clean.run.part(PingPong).exchange(clean.run.bench.paths, 0.5):
+        assert each.found.count > 50 and each.found.lost == 0 and not each.found.late
+        middle, most = each.found.percentile(50), each.found.percentile(100)
+        assert middle is not None and most is not None and 0 < middle <= most < 150_000
+
+
+@pytest.mark.parametrize(("sender", "at"), [(0, LateAt.ANSWERER), (1, LateAt.ASKER)])
+def test_a_frame_that_waits_for_the_next_one_is_late_and_not_lost(clean: Namespaces, sender: int, at: LateAt) -> None:
+    """The relay holds every tenth frame until the next one comes: as a card whose interrupt is lost."""
+    clean.spoil(f"swap from-{sender}")
+    (found,) = clean.run.part(PingPong).exchange(clean.run.bench.paths[1:], 2)
+    assert found.found.lost == 0 and {each.at for each in found.found.late} == {at}
+    assert all(each.seconds >= 0.15 for each in found.found.late)
+
+
+def test_a_frame_that_never_comes_is_lost_and_no_stall(clean: Namespaces) -> None:
+    clean.spoil("drop")
+    (found,) = clean.run.part(PingPong).exchange(clean.run.bench.paths[1:], 2)
+    assert found.found.lost > 0 and not found.found.late
+
+
+def test_it_needs_linux(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clean.servers[Role.PEER].description, "os", OperatingSystem.FREEBSD)
+    with pytest.raises(NotApplicable, match="peer runs freebsd: the ping-pong program"):
+        PingPong(clean.run).exchange(clean.run.bench.paths, 0.1)
+
+
+class Watch:
+    """Both servers, which stand still as often as a test says."""
+
+    def __init__(self, stood: Sequence[Sequence[str]]) -> None:
+        self._stood = [*stood]
+
+    def told(self) -> None: ...
+
+    def between(self, _: None, __: None) -> Sequence[str]:
+        return self._stood.pop(0) if self._stood else ()
+
+
+GOOD = RoundTrips(tuple(map(float, range(1, 101))), (), 0)
+
+
+def _late(at: LateAt) -> RoundTrips:
+    return RoundTrips(GOOD.trips_us, (LateTrip(0.7, at),), 0)
+
+
+@pytest.fixture
+def judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What is said of idle exchanges, one after the other, and of a server that stands still."""
+
+    @contextmanager
+    def steady(*_: object) -> Iterator[None]:
+        yield
+
+    def judge(idle: Sequence[RoundTrips], loaded: RoundTrips = GOOD, stood: Sequence[Sequence[str]] = ()) -> list[str]:
+        exchanges, said, path = [*idle, loaded], list[str](), clean.run.bench.paths[0]
+        agents = SimpleNamespace(exchange=lambda *_: [Trips(path, exchanges.pop(0))])
+        monkeypatch.setattr(stalls.tcp, "steady", steady)
+        monkeypatch.setattr(stalls.standstill, "watch", lambda *_: Watch(stood))
+        monkeypatch.setitem(clean.run.parts, PingPong, agents)  # type: ignore[attr-defined]
+        stalls.require_none(clean.run, Profile.QUICK, said.append)
+        assert not exchanges
+        return said
+
+    return judge
+
+
+def test_times_alone_are_recorded_and_not_judged(judged: Any) -> None:
+    said = judged([GOOD], RoundTrips((9e5,), (LateTrip(3.0, LateAt.ASKER),), 5))
+    percentiles = "p50 50 us, p90 90 us, p99 99 us, p99.9 100 us, longest 100 us of 100"
+    assert said[0] == f"path p0, idle: {percentiles}; 0 late, 0 without an answer"
+    assert said[1].startswith("path p0, loaded: ")
+
+
+def test_an_answer_that_lay_in_the_dut_is_the_cards(judged: Any) -> None:
+    with pytest.raises(CardFailure, match=r"dut.* had answers that its program got late: 1 of 101 .* up to 0\.70 s"):
+        judged([_late(LateAt.ASKER)])
+
+
+@pytest.mark.parametrize("at", [LateAt.ANSWERER, LateAt.UNKNOWN])
+def test_where_nobody_knows_in_which_server_it_lay_it_is_undecided(judged: Any, at: LateAt) -> None:
+    with pytest.raises(Undecided, match=f"path p0: late at {at.value}: 1 of 101"):
+        judged([_late(at)])
+
+
+def test_a_server_that_stood_still_is_asked_again(judged: Any) -> None:
+    assert "again, as dut stood" in judged([_late(LateAt.ASKER), GOOD], stood=[("dut stood",)])[0]
+
+
+def test_a_server_that_stands_still_again_is_undecided(judged: Any) -> None:
+    with pytest.raises(Undecided, match="dut stood"):
+        judged([_late(LateAt.ASKER)] * 2, stood=[("dut stood",), ("dut stood",)])
+
+
+def test_a_step_ends_before_it_is_given_up() -> None:
+    assert max(stalls.SECONDS.values()) < STEP_WITHIN_S - 10

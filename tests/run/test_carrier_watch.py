@@ -1,0 +1,227 @@
+"""A link that flaps at any time of a run is seen, and nothing that was done on purpose is taken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fake_bench import FakeBench
+
+from niclab.bench.records import Role
+from niclab.core.undo import Action, ActionKind
+from niclab.report.allure.allure_results import TestRecord
+from niclab.report.own_checks.all_checks import own_checks
+from niclab.report.own_checks.carrier_check import carrier_check
+from niclab.report.verdicts import Verdict
+from niclab.run import run as runs
+from niclab.run.run import Run
+from niclab.run.watching.carrier_watch import CarrierWatch, settled_s
+from niclab.run.watching.kernel_watch import KernelWatch
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(CarrierWatch, "clock", made)
+    return made
+
+
+@pytest.fixture
+def look(taken: Run, clock: Clock) -> Callable[[float], None]:
+    """Both kernels are looked at, and then again so many seconds later; the bench is at rest before."""
+    watch = taken.part(KernelWatch)
+    with watch.beginning():
+        pass
+
+    def pass_and_look(seconds: float) -> None:
+        clock.now += seconds
+        assert watch.look() == []
+
+    pass_and_look(settled_s(taken) + 1)
+    return pass_and_look
+
+
+def check(run: Run) -> TestRecord:
+    found = carrier_check(run.run_dir)
+    assert found is not None
+    return found
+
+
+def is_clean(run: Run) -> bool:
+    """Nothing was found, whether anything was watched or not."""
+    found = carrier_check(run.run_dir)
+    return found is None or found.verdict is Verdict.PASS
+
+
+def test_a_quiet_run_passes_and_is_watched(taken: Run, look: Callable[[float], None]) -> None:
+    look(60)
+    look(60)
+    runs.release()
+    found = check(taken)
+    assert (found.verdict, found.name) == (Verdict.PASS, "Carrier over the whole run")
+    assert found in own_checks(taken.run_dir)
+
+
+def test_one_flap_is_seen_and_is_the_cards(bench: FakeBench, taken: Run, look: Callable[[float], None]) -> None:
+    bench.nic("dut.p0").changes += 2
+    look(60)
+    look(60)
+    found = check(taken)
+    assert found.verdict is Verdict.CARD_FAILURE
+    assert found.message == (
+        "CardFailure: dut.p0 counted 2 changes of carrier within 60 s in which nobody touched a link; expected: none; "
+        "peer.p0 counted none"
+    )
+
+
+@pytest.mark.usefixtures("look")
+def test_a_flap_after_the_last_test_is_seen(bench: FakeBench, taken: Run, clock: Clock) -> None:
+    bench.nic("dut.p1").changes += 2
+    clock.now += 50
+    runs.release()
+    assert check(taken).verdict is not Verdict.PASS
+
+
+def test_the_peers_flap_is_the_benchs(bench: FakeBench, taken: Run, look: Callable[[float], None]) -> None:
+    bench.nic("peer.p0").changes += 2
+    look(60)
+    look(60)
+    assert check(taken).verdict is Verdict.BENCH_FAULT
+
+
+def test_where_both_ends_lost_it_nobody_knows(bench: FakeBench, taken: Run, look: Callable[[float], None]) -> None:
+    for name in ("dut.p0", "peer.p0"):
+        bench.nic(name).changes += 2
+    look(60)
+    look(60)
+    found = check(taken)
+    assert found.verdict is Verdict.UNDECIDED and "peer.p0 counted 2: the cable or either port" in found.message
+
+
+def _command(_: FakeBench, run: Run) -> None:
+    run.server(Role.DUT).run("ip link set dev enp1s0 up")
+
+
+def _of_the_peer(_: FakeBench, run: Run) -> None:
+    run.server(Role.PEER).run("ip link set dev enp1s0 up")
+
+
+def _cable(_: FakeBench, run: Run) -> None:
+    run.journal.done(run.journal.register("bench", "cable is pulled", Action(ActionKind.LOCAL, "controller", "true")))
+
+
+def _undo(_: FakeBench, run: Run) -> None:
+    run.journal.register("dut.p0", "rings are set", Action(ActionKind.SHELL, "dut", "ethtool -G enp1s0 rx 256"))
+
+
+def _boot(_: FakeBench, run: Run) -> None:
+    run.server(Role.PEER).boots_ordered += 1
+
+
+def _made_again(bench: FakeBench, _: Run) -> None:
+    bench.nic("dut.p0").index += 1
+
+
+def _unseen(_: FakeBench, run: Run) -> None:
+    run.part(CarrierWatch).note_touch()
+
+
+ON_PURPOSE = (_command, _of_the_peer, _cable, _undo, _boot, _made_again, _unseen)
+
+
+@pytest.mark.parametrize("touch", ON_PURPOSE)
+def test_what_was_done_on_purpose_is_no_flap(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], touch: Callable[[FakeBench, Run], None]
+) -> None:
+    touch(bench, taken)
+    bench.nic("dut.p0").changes += 4
+    look(5)
+    bench.nic("dut.p0").changes += 1  # the link returns a moment later
+    look(5)
+    look(5)
+    assert is_clean(taken)
+
+
+def test_a_flap_long_after_a_touch_is_seen(bench: FakeBench, taken: Run, look: Callable[[float], None]) -> None:
+    _command(bench, taken)
+    bench.nic("dut.p0").changes += 2
+    look(5)
+    look(30)
+    bench.nic("dut.p0").changes += 2
+    look(30)
+    look(30)
+    found = check(taken)
+    assert found.verdict is Verdict.CARD_FAILURE and "dut.p0 counted 2 changes of carrier within 30 s" in found.message
+
+
+def test_while_somebody_has_a_shell_nothing_is_judged(
+    bench: FakeBench, taken: Run, look: Callable[[float], None]
+) -> None:
+    watch = taken.part(CarrierWatch)
+    watch.let("shell of dut", may=True)
+    bench.nic("dut.p0").changes += 2
+    look(60)
+    bench.nic("dut.p0").changes += 2
+    look(60)
+    watch.let("shell of dut", may=False)
+    look(5)
+    assert is_clean(taken)
+
+
+def test_a_shut_port_of_the_switch_is_no_flap_as_long_as_it_is_shut(
+    bench: FakeBench, taken: Run, look: Callable[[float], None]
+) -> None:
+    entry = taken.journal.register("dut.p0", "shut", Action(ActionKind.POWER, "dut", "on"))
+    look(60)
+    bench.nic("dut.p0").changes += 2
+    look(60)
+    taken.journal.done(entry)
+    look(5)
+    assert is_clean(taken)
+
+
+def test_a_link_that_comes_late_is_no_flap(bench: FakeBench, taken: Run, look: Callable[[float], None]) -> None:
+    bench.cables.stuck["dut.p0"] = False
+    look(60)
+    del bench.cables.stuck["dut.p0"]
+    bench.nic("dut.p0").changes += 1
+    look(60)
+    look(60)
+    assert is_clean(taken)
+
+
+def test_a_peer_that_booted_by_itself_takes_the_carrier_of_the_dut(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], clock: Clock
+) -> None:
+    """It is known only when the peer is looked at: after the dut."""
+    bench.nic("dut.p0").changes += 2
+    bench.peer.boot()
+    clock.now += 60
+    assert taken.part(KernelWatch).look()
+    look(60)
+    assert is_clean(taken)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_run_that_watched_no_second_has_no_check(taken: Run) -> None:
+    with taken.part(KernelWatch).beginning():
+        pass
+    runs.release()
+    assert carrier_check(taken.run_dir) is None
+
+
+@pytest.mark.usefixtures("look")
+def test_another_file_is_a_bench_fault(taken: Run) -> None:
+    (taken.evidence_folder / "carrier.json").write_text('{"format": 1}')
+    found = check(taken)
+    assert found.verdict is Verdict.BENCH_FAULT and "carrier.json: is no record of carriers" in found.message
