@@ -8,7 +8,7 @@ import pytest
 
 from niclab.bench.records import Port, Role
 from niclab.frames.blame import twin
-from niclab.frames.blame.findings import Suspicion
+from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
 from niclab.frames.blame.twin import Pair
 from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes, Wrong, tag
 
@@ -21,8 +21,12 @@ FRAME = FrameSpec("02:00:5e:00:53:01", "03:00:5e:00:53:02")
 STREAM = FrameStream("frames", DUT, P0, 997, (60, 1514), FRAME)
 
 
+def charge(stream: FrameStream, hits: int, difference: FrameDifference = FrameDifference.DAMAGED) -> FrameFinding:
+    return FrameFinding(difference, Culprit.CARD, "", Suspicion(P0, (stream,), hits))
+
+
 def twins(stream: FrameStream, hits: int = 100, pair: Pair = PAIR) -> list[FrameStream]:
-    return twin.twins(pair, [Suspicion(P0, (stream,), hits)])
+    return twin.twins(pair, [charge(stream, hits)])
 
 
 def test_the_other_port_takes_the_place_of_the_card() -> None:
@@ -44,8 +48,14 @@ def test_few_hits_need_more_frames(hits: int, times: int) -> None:
 
 
 def test_several_differences_of_a_stream_are_tried_once() -> None:
-    (found,) = twin.twins(PAIR, [Suspicion(P0, (STREAM,), 9), Suspicion(P0, (STREAM,), 2)])
+    (found,) = twin.twins(PAIR, [charge(STREAM, 9), charge(STREAM, 2, FrameDifference.TWICE)])
     assert found.count == 4 * 997
+
+
+def test_hits_of_all_streams_count_together() -> None:
+    other = replace(STREAM, name="others")
+    found = twin.twins(PAIR, [charge(STREAM, 2), charge(other, 1), charge(other, 1, FrameDifference.LOST)])
+    assert [each.count for each in found] == [2 * 997, 19 * 997]
 
 
 def test_a_stream_without_end_gets_one_and_a_slow_one_is_in_time() -> None:

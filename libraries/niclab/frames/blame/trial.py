@@ -14,7 +14,7 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.blame import loop, twin
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
+from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding
 from niclab.frames.blame.twin import Pair
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.ledger import Ledger
@@ -81,7 +81,8 @@ def _outcomes(run: Run, charges: Charges) -> dict[Port, TriedPort]:
     found = {port: TriedPort(Culprit.TOOL, loop.obstacle(run, port)) for port in charges if port not in partners}
     if not partners:
         return found
-    streams = [stream for port in partners for each in _suspicions(charges[port]) for stream in each.streams]
+    suspicions = [each.suspicion for port in partners for each in charges[port] if each.suspicion]
+    streams = [stream for each in suspicions for stream in each.streams]
     vlans = {tag & VLAN_BITS for each in streams if each.frame for tag in each.frame.vlans[:1]}
     with ExitStack() as undoing:
         try:
@@ -94,10 +95,6 @@ def _outcomes(run: Run, charges: Charges) -> dict[Port, TriedPort]:
     return found
 
 
-def _suspicions(charges: Sequence[FrameFinding]) -> list[Suspicion]:
-    return [each.suspicion for each in charges if each.suspicion]
-
-
 def _pair(run: Run, suspect: Port, other: Port) -> Pair:
     settings = run.server(Role.PEER).host.settings
     mtu = min(settings.mtu(run.interface(port)) for port in (suspect, other))
@@ -105,7 +102,7 @@ def _pair(run: Run, suspect: Port, other: Port) -> Pair:
 
 
 def _tried(run: Run, pair: Pair, charges: Sequence[FrameFinding]) -> TriedPort:
-    streams = twin.twins(pair, _suspicions(charges))
+    streams = twin.twins(pair, charges)
     plan = FramePlan(tuple(streams), twin.modes(pair, streams))
     _await_passage(run, pair)
     both = standstill.watch(run)

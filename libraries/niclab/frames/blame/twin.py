@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import Port
-from niclab.frames.blame.findings import Suspicion
+from niclab.frames.blame.findings import FrameDifference, FrameFinding
 from niclab.frames.spec import (
     ETHERNET_HEADER,
     SHORTEST_TCP_FRAME,
@@ -53,20 +54,23 @@ class Pair:
     mtu: int
 
 
-def twins(pair: Pair, suspicions: Sequence[Suspicion]) -> list[FrameStream]:
-    """Return the streams of suspicions as they are without the card, as many frames as prove the suspect sound.
+def twins(pair: Pair, charges: Sequence[FrameFinding]) -> list[FrameStream]:
+    """Return the suspected streams as they are without the card, as many frames as prove the suspect sound.
 
     Frames that only some switches carry are in streams of their own. What systems make of records is made here, and no
     system answers.
 
     Args:
         pair: The two ports.
-        suspicions: All against the same port.
+        charges: Findings with a suspicion, all against the same port.
     """
-    factors = dict[FrameStream, int]()
-    for each in suspicions:
-        for stream in each.streams:
-            factors[stream] = max(factors.get(stream, 1), math.ceil(longer(each.hits)))
+    factors, hits = dict[FrameStream, int](), Counter[FrameDifference]()
+    suspicions = [(each.difference, each.suspicion) for each in charges if each.suspicion]
+    for difference, suspicion in suspicions:
+        hits[difference] += suspicion.hits
+    for difference, suspicion in suspicions:
+        for stream in suspicion.streams:
+            factors[stream] = max(factors.get(stream, 1), math.ceil(longer(hits[difference])))
     return [part for stream, factor in factors.items() for part in _parts(_twin(pair, stream, factor))]
 
 
@@ -74,7 +78,7 @@ def longer(hits: int) -> float:
     """Return how many times as long as the exchange with the card the one without it must be, to prove the peer sound.
 
     Args:
-        hits: Frames that were hit in the exchange with the card.
+        hits: Frames that were hit in the exchange with the card, all in the same way.
     """
     return math.pow(MOST_CHANCE, -1 / max(1, hits)) - 1
 
