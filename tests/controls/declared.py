@@ -15,6 +15,7 @@ import test_cable_controls as cabled
 import test_failover_controls as failover
 import test_kernel_controls as kernel
 import test_negative_controls as negative
+import test_peer_controls as peer
 import test_switch_controls as switch
 import test_throughput_controls as throughput
 
@@ -196,4 +197,8 @@ def declared() -> list[Declared]:
     ]
     slow = "test_cable_controls.py::test_a_vlan_that_is_slow_on_a_bond"
     links.append(Declared("card:dut vlan-slow=1500", frozenset({cabled.VLAN_RATE}), CARD, slow, cabled.EMULEX))
-    return [*cards, *rates, *links, *_others(), *_one_each()]
+    proof, once = "test_peer_controls.py::test_a_defect_of_the_peer_is_a_fault_of_the_bench", frozenset({peer.ONCE})
+    peers = [
+        Declared(f"card:peer.p0 {defect}", once, BENCH, f"{proof}[{defect}]", peer.BROADCOM) for defect in peer.OF_PEER
+    ]
+    return [*cards, *rates, *links, *peers, *_others(), *_one_each()]

@@ -27,6 +27,7 @@ WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The
 TXCSUM, VLAN_TX = 2, 32
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
 ALONE = "Single Frames Are Handed Over In Time"
+KINDS, PADDING = "Frames Of Every Kind Arrive", "Padding Carries No Foreign Bytes"
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
 
@@ -40,6 +41,8 @@ FRAME_DEFECTS = (
     _frames("ring-kills-link=1", (CHANGES,), "no carrier 5000 ms after ring", CARRIES),
     _frames("rx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     _frames("tx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
+    _frames("rx-flip=30", (KINDS,), "damaged", CARRIES),
+    _frames("tx-flip=30", (PADDING,), "damaged", CARRIES),
     _frames("tx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "tx-flip=25"), red(ONE_OFF), "arrived", tests=(ONE_OFF, CARRIES), full=True),
     _frames("tx-csum-odd=1", (OFFLOADED,), "arrived", CARRIES, NOT_OFFLOADED),

@@ -95,6 +95,11 @@ class NamespaceServer:
         return SimpleNamespace(mac=self.run(f"cat /sys/class/net/{iface}/address").stdout.strip())
 
 
+def whole_on_the_wire(server: NamespaceServer, iface: str) -> None:
+    """Let an interface send what is on the wire, which has whole checksums and frames: a relay carries it."""
+    server.run(f"ethtool -K {iface} tx off tso off gso off")
+
+
 class Namespaces:
     """The two servers and their cables. Ports are ``p0`` and ``p1`` on both; ``run`` is what niclab takes for a run."""
 
@@ -130,13 +135,16 @@ class Namespaces:
             f"PYTHONPATH={LIBRARIES} exec {sys.executable} {RELAY} mid0 mid1 {self.faults}", limit_s=600
         )
         self._ending.callback(relay.stop)
+        self._set_up()
+        for server in self.servers.values():
+            whole_on_the_wire(server, "p1")
+
+    def _set_up(self) -> None:
         for role, server in self.servers.items():
             server.run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip link set lo up")
             for key in ("p0", "p1"):
                 address = ADDRESSES[f"{role.value}.{key}"]
                 server.run(f"ip address add {address}/24 dev {key} && ip link set {key} up")
-            # a relay carries what is on the wire, which has whole checksums and frames
-            server.run("ethtool -K p1 tx off tso off gso off")
 
     def _run(self) -> Run:
         def interface(port: Port) -> str:
@@ -148,6 +156,7 @@ class Namespaces:
             bench=SimpleNamespace(
                 name="namespaces",
                 deviations=(),
+                switch=None,
                 paths=paths,
                 port=self.ports.__getitem__,
                 end=lambda path, role: self.ports[f"{role.value}.{path.name}"],

@@ -17,21 +17,25 @@ LATE_S = 0.01
 """Delay of frames that the system sends by itself: the answers to two hundred frames need two seconds."""
 
 
-class Relay:
-    def __init__(self, names: list[str], faults: Path) -> None:
-        self.sockets = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in names]
-        for each, name in zip(self.sockets, names, strict=True):
-            each.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 64 << 20)
-            each.bind((name, ETH_P_ALL))
-        self.faults = faults
-        # of each direction: two streams that take turns would leave one of them whole
-        self.seen, self.held, self.word = [0] * len(names), [b""] * len(names), ""
+def opened(names: list[str]) -> list[socket.socket]:
+    """Sockets that get every frame of interfaces, and send over them."""
+    sockets = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in names]
+    for each, name in zip(sockets, names, strict=True):
+        each.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 64 << 20)
+        each.bind((name, ETH_P_ALL))
+    return sockets
 
-    def carried(self, way: int, frame: bytes) -> list[bytes]:
-        """Return what comes out of the cable of a frame that went in at the interface of this number."""
-        word = self.faults.read_text()
+
+class Spoiler:
+    """One direction: two streams that take turns would leave one of them whole."""
+
+    def __init__(self) -> None:
+        self.seen, self.held, self.word = 0, b"", ""
+
+    def carried(self, word: str, frame: bytes) -> list[bytes]:
+        """Return what comes out of the cable of a frame that went in."""
         if word != self.word:  # which frames are changed does not depend on how many came before
-            self.seen, self.word = [0] * len(self.seen), word
+            self.seen, self.word = 0, word
         if word.startswith("card"):
             return finished(frame, word)
         if word == "late" and OURS not in frame:
@@ -39,17 +43,23 @@ class Relay:
         word, _, only = word.partition(" ")
         if not word or word == "late" or OURS not in frame or (only and only != f"from-{way}"):
             return [frame]
-        self.seen[way] += 1
-        if self.held[way]:
-            held, self.held[way] = self.held[way], b""
+        self.seen += 1
+        if self.held:
+            held, self.held = self.held, b""
             return [frame, held]
-        if self.seen[way] % 10:
+        if self.seen % 10:
             return [frame]
         if word == "swap":
-            self.held[way] = frame
+            self.held = frame
         at = frame.index(OURS) + 17
         flipped = frame[:at] + bytes([frame[at] ^ 4]) + frame[at + 1 :]
         return {"drop": [], "twice": [frame, frame], "swap": [], "flip": [flipped], "cut": [frame[:-20]]}[word]
+
+
+class Relay:
+    def __init__(self, names: list[str], faults: Path) -> None:
+        self.sockets, self.faults = opened(names), faults
+        self.spoilers = [Spoiler() for _ in names]
 
     def run(self) -> None:
         print("ready", flush=True)
@@ -59,7 +69,7 @@ class Relay:
                 way = self.sockets.index(ready)
                 if address[2] == socket.PACKET_OUTGOING:
                     continue
-                for each in self.carried(way, frame):
+                for each in self.spoilers[way].carried(self.faults.read_text(), frame):
                     with contextlib.suppress(OSError):
                         self.sockets[1 - way].send(each)
 

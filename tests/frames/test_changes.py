@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +17,10 @@ from niclab.bench.records import Role
 from niclab.card import At, OffloadName, Setting, SettingKind
 from niclab.core import figures, notes
 from niclab.core.profile import Profile
-from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.core.wait import until
 from niclab.frames import changes, draw
+from niclab.frames.blame.findings import Culprit, FrameFinding
 from niclab.frames.draw import ChangeKind, Draw
 from niclab.frames.frame_agents import FrameAgents
 from niclab.report.certificate.remarks import remarks
@@ -97,14 +99,24 @@ def test_a_port_that_returns_too_late_is_named_with_the_change(
     until(lambda: clean.servers[Role.DUT].carrier("p0"), within=10, what="the link to return")
 
 
-def test_frames_that_are_lost_otherwise_than_in_outages_are_the_cards(
-    clean: Namespaces, changing: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("shown", "verdict"), [(Culprit.CARD, CardFailure), (Culprit.PEER, BenchFault), (Culprit.TOOL, Undecided)]
+)
+def test_frames_that_are_lost_otherwise_than_in_outages_are_charged_as_the_trial_of_the_peer_shows(
+    clean: Namespaces,
+    changing: Callable[..., list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    shown: Culprit,
+    verdict: type[Exception],
 ) -> None:
+    def tried(_: object, suspected: list[FrameFinding], __: object) -> list[FrameFinding]:
+        assert all(each.suspicion and each.suspicion.port.name == "peer.p1" for each in suspected)
+        return [replace(each, culprit=shown, suspicion=None) for each in suspected]
+
+    monkeypatch.setattr(changes.trial, "tried", tried)
     monkeypatch.setattr(clean.run.bench, "paths", clean.run.bench.paths[::-1])
     clean.spoil("drop")
-    with pytest.raises(
-        CardFailure, match=r"frames lost in \d+ places, \d+ outside of outages \(seed 1\); wanted: at most"
-    ):
+    with pytest.raises(verdict, match=r"frames lost in \d+ places, \d+ outside of outages \(seed 1\); wanted: at most"):
         changing(when_set=lambda: time.sleep(1.5))
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from niclab.bench.records import Port, Role
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames.answers import ArrivedFlow, PortLook, SentFlow, ServerAnswer
-from niclab.frames.ledger import FrameDifference, FrameFinding, Ledger, judge
+from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion, judge
+from niclab.frames.ledger import Ledger
 from niclab.frames.spec import FramePlan, FrameSpec, FrameStream
 from niclab.run.watching.standstill import Stood
 
 DUT, PEER = (Port(role, "p0", "0000:01:00.0", None, None) for role in (Role.DUT, Role.PEER))
 FRAMES, SIZE = 1000, 1000
 ARP, PADDED = 42, 64
+LOST = FrameDifference.LOST
 
 
 @dataclass
@@ -54,6 +56,11 @@ def exchanged(sender: Port, here: Side, there: Side, arrived: int = FRAMES, **ca
         receiver.role: ServerAnswer({}, {("p0", 0): kept}, {"p0": there.said()}, {}, {}, {}),
     }
     return Ledger(FramePlan((stream,)), answers, lambda _: "p0")
+
+
+def one_stream(sender: Port) -> tuple[FrameStream, ...]:
+    (leg,) = exchanged(sender, Side(), Side()).legs
+    return tuple(leg.streams.values())
 
 
 def _sum(exact: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
@@ -124,6 +131,83 @@ def test_a_frame_that_arrived_and_was_not_counted_is_missed_next_to_one_of_the_s
     others = {"others": 1, "others_bytes": 60, "others_most": 64}
     (one,) = found(exchanged(PEER, Side(gained={"tx_packets": 1, "tx_bytes": 60}), Side(look=others)))
     assert "dut.p0 (0000:01:00.0) counted 1000 frames received; wanted: 1001" in one.text
+
+
+LOSSES: Any = [
+    ("rx_dropped", 40, Culprit.PEER),
+    ("rx_missed_errors", 40, Culprit.PEER),
+    ("rx_dropped", 1, None),
+    ("rx_missed_errors", 39, None),
+    ("rx_errors", 40, None),
+]
+
+
+@pytest.mark.parametrize(("counter", "count", "sure"), LOSSES)
+def test_a_counter_that_does_not_cover_the_loss_excuses_nobody(counter: str, count: int, sure: Culprit | None) -> None:
+    there = Side(gained={counter: count})
+    (one,) = (each for each in found(exchanged(DUT, Side(), there, FRAMES - 40)) if each.difference is LOST)
+    assert f"{count} {counter}" in one.text and "960 of 1000 frames arrived at peer.p0" in one.text
+    assert one.culprit is (sure or Culprit.CARD)
+    assert one.suspicion == (None if sure else Suspicion(PEER, one_stream(DUT), 40))
+
+
+@pytest.mark.parametrize(("counter", "count", "sure"), LOSSES)
+def test_a_loss_that_the_card_counts_itself_is_the_cards(counter: str, count: int, sure: Culprit | None) -> None:
+    there = Side(gained={counter: count})
+    (one,) = (each for each in found(exchanged(PEER, Side(), there, FRAMES - 40)) if each.difference is LOST)
+    assert one.culprit is Culprit.CARD
+    assert one.suspicion == (None if sure else Suspicion(PEER, one_stream(PEER), 40))
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "says"),
+    [
+        (Side(gained={"tx_packets": -40, "tx_bytes": -40 * SIZE}), Side(), "lost at dut.p0, which counted 960 of 1000"),
+        (Side(gained={"tx_dropped": 40}), Side(), "40 counted as dropped by dut.p0"),
+    ],
+)
+def test_a_loss_that_the_sending_card_counts_is_the_cards(here: Side, there: Side, says: str) -> None:
+    (one,) = (each for each in found(exchanged(DUT, here, there, FRAMES - 40)) if each.difference is LOST)
+    assert says in one.text and one.culprit is Culprit.CARD and one.suspicion is None
+
+
+def test_a_loss_behind_the_port_is_the_ports_in_spite_of_a_frame_of_the_system() -> None:
+    there = Side(gained={"rx_packets": 41}, look={"others": 1, "others_bytes": 60, "others_most": 64})
+    (one,) = (each for each in found(exchanged(PEER, Side(), there, FRAMES - 40)) if each.difference is LOST)
+    assert "lost behind dut.p0, which counted 1001" in one.text and one.suspicion is None
+    there = Side(gained={"rx_packets": 40}, look={"others": 40, "others_bytes": 2400, "others_most": 2560})
+    (one,) = (each for each in found(exchanged(PEER, Side(), there, FRAMES - 40)) if each.difference is LOST)
+    assert "lost between the ports" in one.text and one.suspicion
+
+
+@pytest.mark.parametrize("sender", [DUT, PEER])
+@pytest.mark.parametrize("name", ["twice", "late", "damaged"])
+def test_damage_order_and_doubles_may_be_the_peers(sender: Port, name: str) -> None:
+    (one,) = found(exchanged(sender, Side(), Side(), **{name: 3}))
+    assert one.culprit is Culprit.CARD and one.suspicion == Suspicion(PEER, one_stream(sender), 3)
+    with pytest.raises(Undecided):
+        judge([one])
+    verdicts = {Culprit.CARD: CardFailure, Culprit.PEER: BenchFault, Culprit.TOOL: Undecided}
+    for culprit, verdict in verdicts.items():
+        shown = replace(one, culprit=culprit, suspicion=None, text="what the trial has shown")
+        with pytest.raises(verdict, match="what the trial has shown"):
+            judge([one], trying=lambda _, shown=shown: [shown])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("sender", "verdict"), [(DUT, CardFailure), (PEER, BenchFault)])
+def test_who_counts_more_frames_sent_than_it_was_given_has_doubled_them(sender: Port, verdict: type[Exception]) -> None:
+    here, there = Side(gained={"tx_packets": 40, "tx_bytes": 40 * SIZE}), Side()
+    ledger = exchanged(sender, here, there, FRAMES + 40, distinct=FRAMES, twice=40)
+    (one,) = (each for each in found(ledger) if each.difference is FrameDifference.TWICE)
+    assert one.suspicion is None
+    with pytest.raises(verdict):
+        judge([one])
+
+
+def test_a_loss_that_a_standstill_excuses_is_not_tried() -> None:
+    ledger = exchanged(PEER, Side(), Side(), FRAMES - 40)
+    with pytest.raises(Undecided, match="dut stood still for 900 ms"):
+        judge(found(ledger), (Stood("dut", 900),), trying=list[FrameFinding].copy)  # type: ignore[arg-type]
 
 
 def test_what_the_tool_lost_is_no_wrong_count() -> None:

@@ -15,6 +15,8 @@ from niclab.core.marks import MarkKind
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided, blame
 from niclab.frames import draw
+from niclab.frames.blame import trial
+from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, judge
 from niclab.frames.draw import Draw
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.frame_agents import FrameAgents
@@ -45,8 +47,9 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
     Raises:
         CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, are
             lost otherwise meanwhile, or are lost or damaged afterwards.
-        BenchFault: A setting could not be put back.
-        Undecided: A server stood still while frames stayed away or were lost, or the tool lost them.
+        BenchFault: A setting could not be put back, or the peer loses as many frames without the card.
+        Undecided: A server stood still while frames stayed away or were lost, the tool lost them, or nobody knows
+            whether the card or the peer did.
         NotApplicable: The port has no setting that can be changed, or a server cannot send frames of its own.
     """
     chosen = random.randrange(1 << 32) if seed is None else seed
@@ -156,7 +159,11 @@ class _Changes:
         reasons += [f"the tool of {e.leg.receiver.role.value} lost frames" for e in much if e.leg.looks[1].dropped]
         if reasons:
             raise Undecided("\n".join([*found, *reasons]))
-        raise CardFailure("\n".join(found))
+        charged = [
+            FrameFinding(FrameDifference.LOST, Culprit.CARD, text, e.leg.suspicion([e.stream], e.outside_of(outages)))
+            for e, text in zip(much, found, strict=True)
+        ]
+        judge(charged, trying=lambda suspected: trial.tried(self.run, suspected, self.say))
 
     @property
     def _agents(self) -> FrameAgents:

@@ -11,8 +11,10 @@ from niclab.bench.records import Port, Role
 from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.frames.answers import ServerAnswer
+from niclab.frames.blame import trial
+from niclab.frames.blame.findings import FrameFinding, Trying, judge
 from niclab.frames.frame_agents import FrameAgents, port_addresses
-from niclab.frames.ledger import FrameFinding, Ledger, judge
+from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes
 from niclab.frames.wire import counted_sums
 from niclab.run.run import Run
@@ -88,6 +90,7 @@ def exchange(
     alone: bool = True,
     wire: Callable[[Mapping[Role, ServerAnswer]], Iterable[FrameFinding]] | None = None,
     meanwhile: Callable[[], object] | None = None,
+    trying: Trying | None = None,
 ) -> tuple[Ledger, Mapping[Role, ServerAnswer]]:
     """Send streams, all at once, and judge what became of them.
 
@@ -99,6 +102,8 @@ def exchange(
         alone: Nothing else is sent meanwhile.
         wire: Judges captures of UDP and TCP, which are made at every port then.
         meanwhile: What is done while frames flow; streams without a count flow until it is over. Done once.
+        trying: Tries the peer before a difference that it may have made is charged to the card; None: the same exchange
+            without the card does.
 
     Returns:
         The ledger, which has no difference, and what both servers said.
@@ -106,7 +111,8 @@ def exchange(
     Raises:
         CardFailure: The card lost, doubled, reordered, damaged, leaked or miscounted frames.
         BenchFault: The peer alone did, or the tool failed.
-        Undecided: The tool had no room for all frames, or a server stood still while frames were lost.
+        Undecided: The tool had no room for all frames, nobody knows whether the card or the peer is at fault, or a
+            server stood still while frames were lost.
         NotApplicable: A server cannot send frames of its own.
     """
     plan, both = FramePlan(tuple(streams), modes or {}, alone, wire is not None), standstill.watch(run)
@@ -124,7 +130,7 @@ def exchange(
         say(line)
     for at, frames in _compared(plan, answers).items():
         exposure.note(Exposure.FRAMES, frames, at)
-    judge(findings, stood)
+    judge(findings, stood, trying or (lambda suspected: trial.tried(run, suspected, say)))
     return ledger, answers
 
 

@@ -45,14 +45,14 @@ class FrameAgents:
             meanwhile: What is done while frames flow; when it is over, a plan that lasts until then is stopped.
 
         Returns:
-            What each server said.
+            What each server said that has ports in the plan.
 
         Raises:
             BenchFault: A program does not begin, or fails; its words are in the message.
             NotApplicable: A server cannot send frames of its own.
         """
         interfaces = {port: self._run.interface(port) for port in plan.ports}
-        agents = side_by_side(self._on, Role)
+        agents = side_by_side(self._on, plan.roles)
         token = secrets.randbits(32)
         side_by_side(lambda each: each.open(json.dumps(plan.words(each.role, interfaces.__getitem__, token))), agents)
         try:
@@ -61,7 +61,7 @@ class FrameAgents:
             while self._running:
                 self._running.popitem()[1].end()
             raise
-        return dict(zip(Role, answers, strict=True))
+        return dict(zip(plan.roles, answers, strict=True))
 
     @staticmethod
     def _carried_out(

@@ -6,13 +6,12 @@ was lost at a place; what is too much came twice or is a leak; what is delivered
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from niclab.bench.records import Port, Role
-from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.frames.answers import ArrivedFlow, PortLook, SentFlow, ServerAnswer
+from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
 from niclab.frames.spec import Arrives, FramePlan, FrameStream, MadeBy
 from niclab.hosts.counts.load_records import FrameCounters
 
@@ -26,39 +25,12 @@ FCS_BYTES = 4
 TAG_BYTES = 4
 
 
-class FrameDifference(Enum):
-    """Ways in which a frame can go wrong."""
-
-    LOST = "lost"
-    TWICE = "twice"
-    REORDERED = "reordered"
-    DAMAGED = "damaged"
-    LEAKED = "leaked"
-    MISDELIVERED = "delivered to another port"
-    MISCOUNTED = "counted wrong"
-    BACKWARDS = "counter runs backwards"
-
-
-class Culprit(Enum):
-    """The party at fault. ``TOOL``: nobody, the exchange proves nothing."""
-
-    CARD = "card"
-    PEER = "peer"
-    TOOL = "tool"
-
-
-@dataclass(frozen=True)
-class FrameFinding:
-    """A difference, with its words."""
-
-    difference: FrameDifference
-    culprit: Culprit
-    text: str
-
-
 @dataclass(frozen=True)
 class Leg:
-    """All streams from one port to another, and what both ports counted."""
+    """All streams from one port to another, and what both ports counted.
+
+    ``is_counted``: the ports carry the streams and what their systems send, and nothing else.
+    """
 
     sender: Port
     receiver: Port
@@ -67,6 +39,44 @@ class Leg:
     arrived: Mapping[int, ArrivedFlow]
     at_programs: Mapping[int, ArrivedFlow]
     looks: tuple[PortLook, PortLook]
+    is_counted: bool
+
+    @property
+    def between(self) -> Culprit:
+        """Who is charged with what happens between the ports: the card, where a port of it takes part."""
+        return Culprit.CARD if Role.DUT in (self.sender.role, self.receiver.role) else Culprit.PEER
+
+    def suspicion(self, streams: Iterable[FrameStream], hits: int) -> Suspicion:
+        """The suspicion against the port of the peer.
+
+        Args:
+            streams: The streams that differ.
+            hits: Frames that differ.
+        """
+        port = self.receiver if self.receiver.role is Role.PEER else self.sender
+        return Suspicion(port, tuple(streams), hits)
+
+    def missing(self, at_program: bool) -> int:
+        """Return how many frames that must all arrive did not.
+
+        Args:
+            at_program: At programs of the receiver, not at its port.
+        """
+        places = self.at_programs if at_program else self.arrived
+        wanted = [
+            flow
+            for flow, each in self.streams.items()
+            if (each.at_program if at_program else each.at_port) is Arrives.ALL
+        ]
+        came = {flow: places[flow].distinct if flow in places else 0 for flow in wanted}
+        return sum(max(0, self.sent[flow].frames - count) for flow, count in came.items())
+
+    @property
+    def unread(self) -> int:
+        """Frames that arrived at the port, and not at the program that must get all of them."""
+        flows = [flow for flow, each in self.streams.items() if each.at_program is Arrives.ALL and flow in self.arrived]
+        read = {flow: self.at_programs[flow].distinct if flow in self.at_programs else 0 for flow in flows}
+        return sum(self.arrived[flow].distinct - count for flow, count in read.items())
 
     @property
     def name(self) -> str:
@@ -118,6 +128,7 @@ class Ledger:
                 if each.program and (each.program.value, flow) in there.arrived
             },
             (here.ports[self._iface(sender)], there.ports[place]),
+            self._plan.raw and self._plan.alone,
         )
 
     def lines(self) -> list[str]:
@@ -148,14 +159,13 @@ class Ledger:
             yield from _short(leg, stream, leg.sent[flow])
             at_port = leg.arrived.get(flow)
             if self._plan.raw:
-                yield from _of_flow(leg, stream, stream.at_port, leg.sent[flow], at_port, leg.receiver.place)
+                yield from _of_flow(leg, stream, leg.sent[flow], at_port)
             if stream.program:
-                at_program = leg.at_programs.get(flow)
-                place = f"a program of {leg.receiver.role.value}"
-                yield from _of_flow(leg, stream, stream.at_program, leg.sent[flow], at_program, place)
+                yield from _of_flow(leg, stream, leg.sent[flow], leg.at_programs.get(flow), at_program=True)
         if leg.looks[1].strange:
             text = f"{leg.name}: {leg.looks[1].strange} frames arrived whose content cannot be read; wanted: none"
-            yield FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text)
+            suspicion = leg.suspicion(leg.streams.values(), leg.looks[1].strange)
+            yield FrameFinding(FrameDifference.DAMAGED, leg.between, text, suspicion)
         if self._plan.raw and self._plan.alone and all(each.at_port is Arrives.ALL for each in leg.streams.values()):
             yield from _counts(leg)
 
@@ -170,27 +180,6 @@ class Ledger:
                 stream = self._plan.streams[flow]
                 text = f"{port.place} received {came.frames} frames of {stream.name} for {stream.receiver.name}"
                 yield FrameFinding(FrameDifference.MISDELIVERED, _culprit(port), f"{text}; wanted: none")
-
-
-def judge(findings: Sequence[FrameFinding], stood: Sequence[object] = ()) -> None:
-    """End an exchange with its verdict.
-
-    Args:
-        findings: The differences.
-        stood: Standstills of servers meanwhile, which excuse losses and nothing else.
-
-    Raises:
-        CardFailure: The card lost, doubled, reordered, damaged, leaked or miscounted frames.
-        BenchFault: The peer alone did.
-        Undecided: The tool had no room for all frames, or a server stood still while frames were lost.
-    """
-    proven = [each for each in findings if each.culprit is not Culprit.TOOL]
-    if stood:
-        proven = [each for each in proven if each.difference not in (FrameDifference.LOST, FrameDifference.MISCOUNTED)]
-    blame([Trouble(each.text, each.culprit is Culprit.CARD) for each in proven])
-    if findings:
-        said = [each.text for each in findings]
-        raise Undecided("\n".join(said + [f"meanwhile {one}; expected: both keep running" for one in stood]))
 
 
 def _culprit(port: Port) -> Culprit:
@@ -208,12 +197,18 @@ def _short(leg: Leg, stream: FrameStream, sent: SentFlow) -> Iterator[FrameFindi
     if sent.frames < stream.count:
         why = sent.refused or "its time was over"
         text = f"{leg.name}: {stream.name}: {sent.frames} of {stream.count} frames could be sent ({why}); wanted: all"
-        yield FrameFinding(FrameDifference.LOST, Culprit.TOOL if not sent.refused else _culprit(leg.sender), text)
+        if sent.refused and stream.made_by is MadeBy.TCP:  # nobody has answered, or there was no way to the answer
+            doubt = leg.suspicion([stream], stream.count - sent.frames)
+            yield FrameFinding(FrameDifference.LOST, leg.between, text, doubt)
+        else:
+            yield FrameFinding(FrameDifference.LOST, _culprit(leg.sender) if sent.refused else Culprit.TOOL, text)
 
 
 def _of_flow(
-    leg: Leg, stream: FrameStream, expected: Arrives, sent: SentFlow, came: ArrivedFlow | None, place: str
+    leg: Leg, stream: FrameStream, sent: SentFlow, came: ArrivedFlow | None, *, at_program: bool = False
 ) -> Iterator[FrameFinding]:
+    expected = stream.at_program if at_program else stream.at_port
+    place = f"a program of {leg.receiver.role.value}" if at_program else leg.receiver.place
     subject = f"{leg.name}: {stream.name}"
     arrived = came.frames if came else 0
     if expected is Arrives.NONE and arrived:
@@ -224,57 +219,67 @@ def _of_flow(
     least = sent.frames if expected is Arrives.ALL else min(1, sent.frames)
     if came is None or came.distinct < least:
         distinct = came.distinct if came else 0
-        where, culprit = _lost_where(leg)
+        where, sure = _lost_where(leg, leg.missing(at_program) or sent.frames, at_program)
         text = f"{subject}: {distinct} of {sent.frames} frames arrived at {place}, {where}; wanted: {expected.value}"
-        yield FrameFinding(FrameDifference.LOST, culprit, text)
+        doubt = None if sure else leg.suspicion([stream], sent.frames - distinct)
+        yield FrameFinding(FrameDifference.LOST, sure or leg.between, text, doubt)
     if came is None:
         return
     example = f" ({came.example})" if came.example else ""
     if came.twice:
         text = f"{subject}: {came.twice} frames arrived twice at {place}; wanted: each once"
-        yield FrameFinding(FrameDifference.TWICE, _doubler(leg), text)
+        doubler = _doubler(leg)
+        doubt = None if doubler else leg.suspicion([stream], came.twice)
+        yield FrameFinding(FrameDifference.TWICE, doubler or leg.between, text, doubt)
     if came.late:
         text = f"{subject}: {came.late} frames arrived behind later ones at {place}{example}; wanted: in order"
-        yield FrameFinding(FrameDifference.REORDERED, Culprit.CARD, text)
+        yield FrameFinding(FrameDifference.REORDERED, leg.between, text, leg.suspicion([stream], came.late))
     if came.damaged:
         text = f"{subject}: {came.damaged} of {came.frames} frames arrived damaged at {place}{example}; wanted: as sent"
-        yield FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text)
+        yield FrameFinding(FrameDifference.DAMAGED, leg.between, text, leg.suspicion([stream], came.damaged))
 
 
-def _lost_where(leg: Leg) -> tuple[str, Culprit]:
-    """Return where frames were lost, by the first counter that says so; between the ports the card is on trial."""
-    if leg.looks[1].dropped:
-        return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
+def _doubler(leg: Leg) -> Culprit | None:
+    """Return who sent a frame twice for sure: the sender, when it counted more frames than it was given."""
+    if leg.backwards or not leg.is_counted:
+        return None
+    given = sum(each.frames for each in leg.sent.values()) + leg.looks[0].leaving + UNSEEN
+    return _culprit(leg.sender) if leg.counted[0].tx_packets > given else None
+
+
+def _lost_where(leg: Leg, lost: int, at_program: bool) -> tuple[str, Culprit | None]:
+    """Return where frames were lost, and by whom for sure: a counter that does not cover the loss proves nothing.
+
+    Nor does one of frames that arrived damaged: either end of a cable spoils those.
+    """
+    there = leg.looks[1]
     if leg.backwards:
         port, said = leg.backwards[0]
         return f"nobody knows where, as {said} at {port.name}", Culprit.TOOL
     sending, receiving = leg.counted
+    sender, receiver = leg.sender.name, leg.receiver.name
+    refused_there = receiving.rx_missed_errors + receiving.rx_dropped
+    if there.dropped and there.dropped + refused_there >= lost:
+        return f"{there.dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
     refused = sending.tx_dropped + sending.tx_errors
-    if refused:
-        return f"{refused} counted as dropped by {leg.sender.name}", _culprit(leg.sender)
-    if receiving.rx_missed_errors or receiving.rx_errors or receiving.rx_dropped:
-        names = ("rx_missed_errors", "rx_errors", "rx_dropped")
-        counts = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
-        return f"counted by {leg.receiver.name} as {', '.join(counts)}", _culprit(leg.receiver)
-    sent = sum(each.frames for each in leg.sent.values())
-    if any(each.made_by is not MadeBy.RAW for each in leg.streams.values()):
-        return "counted by nobody as lost", Culprit.CARD
-    if sending.tx_packets < sent:
-        return f"lost at {leg.sender.name}, which counted {sending.tx_packets} of {sent} sent", _culprit(leg.sender)
-    if receiving.rx_packets >= sent:
-        return f"lost behind {leg.receiver.name}, which counted {receiving.rx_packets}", _culprit(leg.receiver)
-    counted = (
-        f"{leg.sender.name} counted {sending.tx_packets} sent, {leg.receiver.name} {receiving.rx_packets} received"
-    )
-    return f"lost between the ports: {counted}", Culprit.CARD
-
-
-def _doubler(leg: Leg) -> Culprit:
-    """Return who sent or delivered a frame twice: the sender, when it counted more frames than it was given."""
-    given = sum(each.frames for each in leg.sent.values()) + leg.looks[0].leaving + UNSEEN
-    if leg.sender.role is Role.PEER and not leg.backwards and leg.counted[0].tx_packets > given:
-        return Culprit.PEER
-    return Culprit.CARD
+    if refused >= lost:
+        return f"{refused} counted as dropped by {sender}", _culprit(leg.sender)
+    names = ("rx_missed_errors", "rx_errors", "rx_dropped")
+    counts = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
+    if refused_there >= lost:
+        return f"counted by {receiver} as {', '.join(counts)}", _culprit(leg.receiver)
+    said = f"{', '.join(counts)} counted by {receiver}" if counts else "counted by nobody as lost"
+    sent, came = (sum(each.frames for each in found.values()) for found in (leg.sent, leg.arrived))
+    if at_program and leg.unread >= lost:
+        return f"lost behind {receiver}, where they arrived", _culprit(leg.receiver)
+    if not leg.is_counted:
+        return said, None
+    if sent - sending.tx_packets >= lost:
+        return f"lost at {sender}, which counted {sending.tx_packets} of {sent} sent", _culprit(leg.sender)
+    if receiving.rx_packets - there.others - came >= lost:
+        return f"lost behind {receiver}, which counted {receiving.rx_packets}", _culprit(leg.receiver)
+    counted = f"{sender} counted {sending.tx_packets} sent, {receiver} {receiving.rx_packets} received"
+    return f"lost between the ports: {counted}{f', {said}' if counts else ''}", None
 
 
 @dataclass(frozen=True)

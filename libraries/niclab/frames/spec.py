@@ -199,6 +199,11 @@ class FramePlan:
         return sorted({port for each in self.streams for port in (each.sender, each.receiver)}, key=lambda p: p.name)
 
     @property
+    def roles(self) -> list[Role]:
+        """The servers whose ports take part."""
+        return [role for role in Role if any(port.role is role for port in self.ports)]
+
+    @property
     def raw(self) -> bool:
         """Does the tool make all frames? Then they are looked at where they arrive at a port."""
         return all(each.made_by is MadeBy.RAW for each in self.streams)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from niclab.bench.records import Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import NotApplicable
@@ -36,16 +39,44 @@ def connect(run: Run) -> list[str]:
     if bench.switch.connect is None or bench.switch.disconnect is None or left:
         names = ", ".join(left or direct)
         raise NotApplicable(f"bench {bench.name}: nothing connects path {names} to {bench.switch.name}")
-    what = f"the cables are laid to {bench.switch.name}"
-    run.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", bench.switch.disconnect))
     try:
-        run.controller.check(bench.switch.connect)
+        _lay(run, bench.switch.name, bench.switch.connect, bench.switch.disconnect)
         run.bench = connected
         run.part(PreparedPorts).prepare()
         return wiring.prove(run)
     except BaseException:
         _lay_back(run)
         raise
+
+
+@contextmanager
+def laid_to_switch(run: Run) -> Iterator[None]:
+    """Lay the cables to the switch inside the ``with`` block, and back: for what needs no proof of where they lie.
+
+    The run goes on to take its paths as the bench file has them.
+
+    Args:
+        run: The qualification run.
+
+    Raises:
+        NotApplicable: The bench has no switch, or cannot connect its paths to it.
+        BenchFault: The cables cannot be laid, or not laid back.
+    """
+    switch = run.bench.switch
+    if switch is None or switch.connect is None or switch.disconnect is None:
+        raise NotApplicable(f"bench {run.bench.name}: no command lays its cables to a switch")
+    try:
+        _lay(run, switch.name, switch.connect, switch.disconnect)
+        yield
+    finally:
+        if (entry := _pending(run)) is not None:
+            run.journal.undo(entry, run.undo)
+
+
+def _lay(run: Run, name: str, connect: str, disconnect: str) -> None:
+    undo = Action(ActionKind.LOCAL, "controller", disconnect)
+    run.journal.register("bench", f"the cables are laid to {name}", undo)
+    run.controller.check(connect)
 
 
 def disconnect(run: Run) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,7 @@ from niclab.card import OffloadName, load_card
 from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.frames import spec
 from niclab.frames.answers import HashLook, WireView
-from niclab.frames.ledger import Culprit, FrameFinding
+from niclab.frames.blame.findings import Culprit, FrameFinding
 from niclab.frames.wire import ground, kinds, proofs, receiving, sending
 from niclab.hosts.settings.ethtool_features import read_features
 from niclab.hosts.settings.settings_records import Attempt
@@ -122,10 +123,24 @@ def test_what_a_model_sends_otherwise_than_the_silicon_is_not_judged(
         ("tx-checksum", "card-last", r"packets of tcp4 arrived with wrong checksums"),
     ],
 )
-def test_a_card_that_sums_wrong_fails(wire: Namespaces, offload: str, word: str, says: str) -> None:
+def test_a_card_that_sums_wrong_fails_where_the_peer_is_sound(
+    wire: Namespaces, offload: str, word: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wire.spoil(word)
+    monkeypatch.setattr(ground.trial, "tried", lambda _, found, __: [replace(each, suspicion=None) for each in found])
     with pytest.raises(CardFailure, match=says):
         proofs.prove(wire.run, offload, str)
+
+
+def test_what_came_right_with_the_offload_off_proves_the_peer_sound(
+    wire: Namespaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.spoil("card-odd")
+    few = list[FrameFinding]()
+    monkeypatch.setattr(ground.trial, "tried", lambda _, found, __: few.extend(found) or found)
+    with pytest.raises(CardFailure, match=r"packets of tcp4 arrived with wrong checksums at peer\.p1"):
+        proofs.prove(wire.run, "tso4", str)
+    assert few == []
 
 
 def test_what_never_is_handed_over_is_found(wire: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +363,7 @@ def test_what_the_peer_shows_otherwise_decides_nothing(view: WireView | None, sa
 
 def faults(view: WireView | None) -> list[FrameFinding]:
     dut, peer = (Port(role, "p0", "0000:01:00.0", None, None) for role in Role)
-    return ground.faults(dut, peer, "tcp4", view)
+    return ground.faults(dut, peer, "tcp4", view, [])
 
 
 def test_a_capture_that_saw_nothing_decides_nothing() -> None:

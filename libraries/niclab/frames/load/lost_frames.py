@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role
 from niclab.frames.answers import ArrivedFlow
-from niclab.frames.ledger import Culprit, Ledger, Leg
-from niclab.frames.spec import Arrives
+from niclab.frames.blame.findings import Culprit
+from niclab.frames.ledger import Ledger, Leg
+from niclab.frames.spec import Arrives, FrameStream
 
 MOST_LOST = 0.01
 """House rule: so large a part of the frames may be lost. Sound cards on emulated servers lose at most 0.001: TCP
@@ -23,13 +24,13 @@ class LostFrames:
 
     Attributes:
         leg: Where they were sent.
-        name: The stream.
+        stream: The stream.
         sent: Frames that were sent.
         runs: Missing frames in a row: the number of the first one, and how many.
     """
 
     leg: Leg
-    name: str
+    stream: FrameStream
     sent: int
     runs: Sequence[tuple[int, int]]
 
@@ -56,7 +57,7 @@ class LostFrames:
         return sum(sorted((count for _, count in self.runs), reverse=True)[outages:])
 
     def __str__(self) -> str:
-        return f"{self.leg.name}: {self.name}: {self.lost} of {self.sent} frames lost in {len(self.runs)} places"
+        return f"{self.leg.name}: {self.stream.name}: {self.lost} of {self.sent} frames lost in {len(self.runs)} places"
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class TooManyLost:
 def lost_frames(ledger: Ledger) -> list[LostFrames]:
     """List what was lost of each stream of which frames may be lost."""
     return [
-        LostFrames(leg, stream.name, leg.sent[flow].frames, _runs(leg.sent[flow].frames, leg.arrived.get(flow)))
+        LostFrames(leg, stream, leg.sent[flow].frames, _runs(leg.sent[flow].frames, leg.arrived.get(flow)))
         for leg in ledger.legs
         for flow, stream in leg.streams.items()
         if stream.at_port is Arrives.SOME

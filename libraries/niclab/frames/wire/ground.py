@@ -11,8 +11,11 @@ from niclab.card import At, Changeable, OffloadName, Setting, SettingKind
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.frames.agent import require_packet_sockets
 from niclab.frames.answers import HashLook, ServerAnswer, WireLook, WireView
+from niclab.frames.blame import trial
+from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
+from niclab.frames.blame.twin import longer
 from niclab.frames.exchange import FrameBench, Say, exchange
-from niclab.frames.ledger import Culprit, FrameDifference, FrameFinding, Ledger
+from niclab.frames.ledger import Ledger
 from niclab.frames.spec import FrameStream, MadeBy
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
@@ -77,6 +80,7 @@ class ProofGround:
         self.bench = FrameBench(run)
         self.dut = DutPort(run, run.bench.end(self.path, Role.DUT))
         self.peer = run.bench.end(self.path, Role.PEER)
+        self._passed_off = frozenset[FrameStream]()
 
     @property
     def states(self) -> tuple[bool, ...]:
@@ -119,7 +123,8 @@ class ProofGround:
         Raises:
             CardFailure: The card lost, doubled, reordered or damaged what was sent, or a packet on the wire is wrong.
             BenchFault: The peer alone did, or the tool failed.
-            Undecided: A capture had no room for all packets, or the exchange proves nothing.
+            Undecided: A capture had no room for all packets, nobody knows whether the card or the peer is at fault, or
+                the exchange proves nothing.
         """
         self.say(f"{self.dut.place}: {self.row.name.value} {on_or_off(on)}")
 
@@ -129,11 +134,23 @@ class ProofGround:
                 for name, view in look.views.items():
                     self.say(f"{role.value}: {name}: {view}")
             views = looks[Role.PEER].views
+            sent = tuple(each for each in streams if each.sender == self.dut.port)
             return [
-                finding for name in wire for finding in faults(self.dut.port, self.peer, name, views.get(f"in {name}"))
+                finding
+                for name in wire
+                for finding in faults(self.dut.port, self.peer, name, views.get(f"in {name}"), sent)
             ]
 
-        ledger, answers = exchange(self.run, streams, self.say, wire=judged)
+        def trying(suspected: Sequence[FrameFinding]) -> list[FrameFinding]:
+            """The same frames came right with the offload off: the peer does not know whether it is on."""
+            passed = on and self._passed_off == {*streams}
+            sound = [each for each in suspected if passed and each.suspicion and longer(each.suspicion.hits) <= 1]
+            others = [each for each in suspected if each not in sound]
+            tried = trial.tried(self.run, others, self.say) if others else []
+            return [*(replace(each, suspicion=None) for each in sound), *tried]
+
+        ledger, answers = exchange(self.run, streams, self.say, wire=judged, trying=trying)
+        self._passed_off = self._passed_off if on else frozenset(streams)
         looks = self._looks(answers)
         hashes = {role: answers[role].hashes[looks[role].port] for role in Role}
         for role, look in looks.items():
@@ -247,7 +264,9 @@ def slowly_flushed(run: Run, port: Port, hold_ns: int) -> Iterator[None]:
         yield
 
 
-def faults(sender: Port, receiver: Port, name: str, view: WireView | None) -> list[FrameFinding]:
+def faults(
+    sender: Port, receiver: Port, name: str, view: WireView | None, sent: Sequence[FrameStream]
+) -> list[FrameFinding]:
     """Judge packets of a protocol that a port of the peer got from the dut.
 
     Args:
@@ -255,6 +274,7 @@ def faults(sender: Port, receiver: Port, name: str, view: WireView | None) -> li
         receiver: Port of the peer, which merges nothing.
         name: The protocol, such as ``tcp4``.
         view: What was captured at the receiver; None: nothing.
+        sent: The streams that the dut sent.
     """
     if view is None or view.unfinished:
         what = f"came without checksums: {view.unfinished} of {view.frames}" if view else "were captured: none"
@@ -272,7 +292,8 @@ def faults(sender: Port, receiver: Port, name: str, view: WireView | None) -> li
             example = f" ({view.example})" if view.example else ""
             said = f"{count} of {view.frames} packets of {name} arrived {what} at {receiver.place}{example}"
             text = f"{sender.name} to {receiver.name}: {said}; expected: none"
-            found.append(FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text))
+            doubt = Suspicion(receiver, tuple(sent), count)
+            found.append(FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text, doubt))
     if not (view.short and view.odd):
         text = (
             f"{receiver.place}: {view.short} short and {view.odd} odd packets of {name} arrived; expected: some of each"

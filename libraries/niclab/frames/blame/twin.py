@@ -1,0 +1,141 @@
+"""The same streams without the card: between a port of the peer that is suspected and another port of the peer."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from niclab.bench.records import Port
+from niclab.frames.blame.findings import FrameDifference, FrameFinding
+from niclab.frames.spec import (
+    ETHERNET_HEADER,
+    SHORTEST_TCP_FRAME,
+    Arrives,
+    FrameKind,
+    FrameSpec,
+    FrameStream,
+    MadeBy,
+    PortModes,
+)
+
+MOST_CHANCE = 0.05
+"""House rule: a peer that hits as many frames without the card as with it is taken for sound so often at most. That all
+of k hits are in the exchange with the card has a chance of 1 / (1 + f)^k; the one without it is f times as long."""
+UNCOUNTED = 997
+"""Frames in place of a stream that lasts until it is stopped."""
+LASTS_S = 30.0
+"""Seconds that a stream of a given rate takes at most, long before its exchange ends by itself; it is faster then."""
+COMMON_MTU = 1500
+"""Bytes; what any switch carries (IEEE 802.3-2018, 3.2.7)."""
+NOBODY = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}
+"""Addresses of no system (RFC 5737, RFC 3849): none answers."""
+HEADERS = 54
+"""Bytes of Ethernet, IPv4 and TCP before the data of a segment."""
+SHORTEST = SHORTEST_TCP_FRAME + 20
+"""Bytes of a frame whose content can be numbered, of TCP over IPv6."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A suspected port of the peer, and another one that sends to it and receives from it.
+
+    Attributes:
+        suspect: The port.
+        other: The other one.
+        macs: The MAC addresses that they have now.
+        mtu: Bytes; the smaller MTU of the two.
+    """
+
+    suspect: Port
+    other: Port
+    macs: Mapping[Port, str]
+    mtu: int
+
+
+def twins(pair: Pair, charges: Sequence[FrameFinding]) -> list[FrameStream]:
+    """Return the suspected streams as they are without the card, as many frames as prove the suspect sound.
+
+    Frames that only some switches carry are in streams of their own. What systems make of records is made here, and no
+    system answers.
+
+    Args:
+        pair: The two ports.
+        charges: Findings with a suspicion, all against the same port.
+    """
+    factors, hits = dict[FrameStream, int](), Counter[FrameDifference]()
+    suspicions = [(each.difference, each.suspicion) for each in charges if each.suspicion]
+    for difference, suspicion in suspicions:
+        hits[difference] += suspicion.hits
+    for difference, suspicion in suspicions:
+        for stream in suspicion.streams:
+            factors[stream] = max(factors.get(stream, 1), math.ceil(longer(hits[difference])))
+    return [part for stream, factor in factors.items() for part in _parts(_twin(pair, stream, factor))]
+
+
+def longer(hits: int) -> float:
+    """Return how many times as long as the exchange with the card the one without it must be, to prove the peer sound.
+
+    Args:
+        hits: Frames that were hit in the exchange with the card, all in the same way.
+    """
+    return math.pow(MOST_CHANCE, -1 / max(1, hits)) - 1
+
+
+def modes(pair: Pair, streams: Sequence[FrameStream]) -> dict[Port, PortModes]:
+    """Return the modes of the ports: one that is in no VLAN may refuse tags, but not while it is promiscuous.
+
+    Args:
+        pair: The two ports.
+        streams: What is sent.
+    """
+    tagged = any(each.frame and each.frame.vlans and each.receiver == pair.other for each in streams)
+    return {pair.other: PortModes(promiscuous=True)} if tagged else {}
+
+
+def is_uncommon(stream: FrameStream) -> bool:
+    """Return whether there are switches that do not carry the frames of a stream: large ones, and tagged ones.
+
+    Args:
+        stream: One of :func:`twins`.
+    """
+    return min(stream.sizes) > COMMON_MTU + ETHERNET_HEADER or bool(stream.frame and stream.frame.vlans)
+
+
+def _twin(pair: Pair, stream: FrameStream, factor: int) -> FrameStream:
+    sender, receiver = (pair.suspect, pair.other) if stream.sender == pair.suspect else (pair.other, pair.suspect)
+    source, destination = pair.macs[sender], pair.macs[receiver]
+    if stream.frame is None:
+        most = stream.mss + HEADERS if stream.mss else pair.mtu + ETHERNET_HEADER
+        sizes = tuple(size for each in stream.sizes for size in _frames(each, most))
+        each_record = len(sizes) / len(stream.sizes)
+        kind = FrameKind.UDP if stream.made_by is MadeBy.UDP else FrameKind.TCP
+        frame = FrameSpec(source, destination, kind, addresses=NOBODY[_version(stream.addresses)])
+        count, per_s = math.ceil(stream.count * each_record), stream.per_s * each_record
+    else:
+        sizes = tuple(min(size, pair.mtu + ETHERNET_HEADER) for size in stream.sizes)
+        addresses = NOBODY[_version(stream.frame.addresses)]
+        frame = replace(stream.frame, source=source, destination=destination, addresses=addresses)
+        count, per_s = stream.count or UNCOUNTED, stream.per_s
+    name, per_s = f"{stream.name}, without the card", max(per_s, factor * count / LASTS_S) if per_s else 0
+    return FrameStream(name, sender, receiver, factor * count, sizes, frame, per_s=per_s)
+
+
+def _frames(record: int, most: int) -> Iterator[int]:
+    """The sizes of the frames that carry a record, the last one shorter."""
+    for at in range(0, record, most - HEADERS):
+        yield max(SHORTEST, min(most, record - at + HEADERS))
+
+
+def _version(addresses: tuple[str, str]) -> int:
+    return 6 if ":" in addresses[0] else 4
+
+
+def _parts(twin: FrameStream) -> Iterator[FrameStream]:
+    common = COMMON_MTU + ETHERNET_HEADER
+    small, large = (tuple(size for size in twin.sizes if (size > common) is it) for it in (False, True))
+    if small:
+        yield replace(twin, sizes=small, at_port=Arrives.ALL)
+    if large:
+        yield replace(twin, name=f"{twin.name}, of more than {common} bytes", sizes=large, at_port=Arrives.ALL)
