@@ -53,6 +53,26 @@ deviations:
     fact: pcie.width
     how: it trains to one lane in any slot
     source: QEMU 10.0, hw/pci/pcie.c, pcie_endpoint_cap_init(), which igb.c calls; measured
+  - card: broadcom-bcm57810
+    fact: offloads.checksum-work
+    how: the server's own processor makes the checksums that are left to the card
+    source: lab/virtual/card/net/tx.c, sum()
+  - card: chelsio-t580-cr
+    fact: offloads.checksum-work
+    how: the server's own processor makes the checksums that are left to the card
+    source: lab/virtual/card/net/tx.c, sum()
+  - card: emulex-oce11102
+    fact: offloads.checksum-work
+    how: the server's own processor makes the checksums that are left to the card
+    source: lab/virtual/card/net/tx.c, sum()
+  - card: intel-x520
+    fact: offloads.checksum-work
+    how: the server's own processor makes the checksums that are left to the card
+    source: lab/virtual/card/net/tx.c, sum()
+  - card: solarflare-sfn5122f
+    fact: offloads.checksum-work
+    how: the server's own processor makes the checksums that are left to the card
+    source: lab/virtual/card/net/tx.c, sum()
 # The servers are threads of a host that does other work: it takes the processor from one of them for 250 ms in 2 to 8 %
 # of the runs when it is quiet, and in three times as many when it is not.
 discarded_runs_percent: 25

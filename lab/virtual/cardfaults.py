@@ -77,6 +77,7 @@ OFFENDS = {
     "latency-spike": "CARD-14 frames are handed over in time",
     "optics-stale": "CARD-04 a lost link is seen",
     "rx-mode-ignored": "CARD-10 a port receives every group, or everything, when asked to",
+    "feature-slow": "DEL-02, NFS-03, SUS-04, SUS-05, EMX-07 what an offload or jumbo frames cost",
 }
 """Fault word -> requirement. A word of ``mailbox.h`` that is not here is an error, told by a test."""
 

@@ -29,3 +29,19 @@ Interrupts Arrive At The CPU That A Test Gives Them
     [Tags]    req:SUS-08/irq-effect
     Set IRQ Affinity    dut    0
     Interrupts Should Arrive At    dut    0
+
+Received Packets Are Taken Over By The CPU That A Test Gives Them
+    [Tags]    req:SUS-08/steering-effect
+    Set IRQ Affinity    dut    0
+    Set RPS    dut    1
+    Received Packets Should Be Taken Over By    dut    1
+
+Received Packets Follow The Program That Reads Them
+    [Tags]    req:SUS-08/steering-effect
+    Set IRQ Affinity    dut    0
+    Set RFS    dut
+    Packets Should Follow Their Reader    dut
+
+Sent Packets Leave By The Queue That A Test Gives Their CPU
+    [Tags]    req:SUS-08/steering-effect
+    Sent Packets Should Leave By The Queues Of Their CPU    dut    0-1

@@ -8,11 +8,11 @@ Test Tags        allure.severity:critical
 
 *** Test Cases ***
 The Dut Sends At The Rate On The Sheet
-    [Tags]    req:CARD-06/limits
+    [Tags]    req:CARD-06/limits    req:DEL-04/tcp
     TCP From The Dut Should Reach The Limit
 
 The Dut Receives At The Rate On The Sheet
-    [Tags]    req:CARD-06/limits
+    [Tags]    req:CARD-06/limits    req:DEL-04/tcp
     TCP From The Peer Should Reach The Limit
 
 A VLAN Carries The Fraction On The Sheet

@@ -50,8 +50,8 @@ BROADCOM, INTEL, SOLARFLARE = "broadcom-bcm57810", "intel-x520", "solarflare-sfn
 RULES = [
     # effects
     (SOLARFLARE, "kind: sysctl, name", "kind: sysctls, name", "effects.0.change.0.kind", "one of: offload, mtu,"),
-    (SOLARFLARE, "{ratio: 1.05, within", "{ratio: 0, within", "effects.1.wanted.ratio", "a number of more than 0 and"),
-    (SOLARFLARE, "{ratio: 1.05, within_percent: 3}", "{}", "effects.1.wanted", "one of ratio, more_percent"),
+    (SOLARFLARE, "{ratio: 1.25, within", "{ratio: 0, within", "effects.2.wanted.ratio", "a number of more than 0 and"),
+    (SOLARFLARE, "{ratio: 1.25, within_percent: 10}", "{}", "effects.2.wanted", "one of ratio, more_percent"),
     (SOLARFLARE, "ratio: 0.25,", "more_percent: 1, ratio: 0.25,", "effects.3.wanted", "one of ratio, more_percent"),
     (SOLARFLARE, "{ratio: 0.25, within_percent: 20}", "{ratio: 0.25}", "effects.3.wanted", "both or neither"),
     (SOLARFLARE, "name: gro-off", "name: tso-off", "effects", "each effect once"),
@@ -59,12 +59,12 @@ RULES = [
         SOLARFLARE,
         "kind: bond, to",
         "kind: bond, name: x, to",
-        "effects.6.change.0",
+        "effects.8.change.0",
         "none",
     ),
     (SOLARFLARE, "kind: offload, name: gro,", "kind: offload,", "effects.4.change.0", "a name"),
     (SOLARFLARE, "workload: TCP_RR", "workload: TCP_CRR", "effects.2.workload", "TCP_STREAM, TCP_SENDFILE or TCP_RR"),
-    (SOLARFLARE, "change: [{kind: bond, to: active-backup}]", "change: []", "effects.6.change", "at least one"),
+    (SOLARFLARE, "change: [{kind: bond, to: active-backup}]", "change: []", "effects.8.change", "at least one"),
     (BROADCOM, "name: reno", "name: jumbo", "sequence.steps", "each step once"),
     # values
     (EMULEX, 'pci_class: "020000"', 'pci_class: "2000"', "identity.pci_class", "a PCI class of 6 hex digits"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from niclab.card import load_card
+from niclab.card import Figure, Setting, SettingKind, load_card
 from niclab.card.sheet import Card
 from niclab.files.repository import REPOSITORY
 
 MOST = {1500: 1448 / 1538, 9000: 8948 / 9038}
 """Payload of TCP as a part of line rate, by MTU (IEEE 802.3-2018, 4A.4.2, with headers of 52 bytes)."""
+JUMBO = Setting(kind=SettingKind.MTU, to=9000)
 SHEETS = [load_card(file) for file in sorted((REPOSITORY / "lab/cards").glob("*.yaml"))]
 
 
@@ -23,7 +24,7 @@ def gains_of_jumbo_frames(card: Card) -> tuple[float, float]:
 @pytest.mark.parametrize("card", SHEETS, ids=lambda card: card.name)
 def test_a_card_that_meets_both_limits_has_the_effect_of_jumbo_frames(card: Card) -> None:
     for effect in card.effects:
-        if effect.name == "jumbo" and not effect.against:
+        if effect.change == (JUMBO,) and not effect.against and effect.figure is Figure.MBPS:
             assert all(effect.wanted.allows(gain) for gain in gains_of_jumbo_frames(card)), effect.wanted
 
 
@@ -32,6 +33,14 @@ def test_what_may_gain_little_may_not_lose_everything(card: Card) -> None:
     steps = card.sequence.steps if card.sequence is not None else ()
     for wanted in (each.wanted for each in (*card.effects, *steps)):
         assert wanted.gains_at_most_percent is None or wanted.loses_at_most_percent is not None, wanted
+
+
+@pytest.mark.parametrize("card", SHEETS, ids=lambda card: card.name)
+def test_traffic_that_may_lose_without_an_offload_may_not_gain_without_it(card: Card) -> None:
+    for effect in card.effects:
+        if SettingKind.OFFLOAD in {each.kind for each in effect.change} and effect.figure is Figure.MBPS:
+            bounds = (effect.wanted.loses_at_most_percent, effect.wanted.gains_at_most_percent)
+            assert bounds.count(None) != 1, effect.name
 
 
 @pytest.mark.parametrize("card", SHEETS, ids=lambda card: card.name)

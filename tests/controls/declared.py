@@ -170,6 +170,11 @@ def _one_each() -> list[Declared]:
         for proof, table in tables.items()
         for each in table
     ]
+    proof = "test_one_each.py::test_steering_that_is_shown_and_not_done_turns_its_test_red"
+    rows += [
+        Declared(each.defect, frozenset({each.red}), each.verdict, proof, one_each.STEERED_CARD)
+        for each in one_each.STEERED
+    ]
     proof = "test_one_each.py::test_a_card_that_is_not_as_on_its_sheet_fails_the_test_of_each_fact"
     return [*rows, *(Declared(wrong.defect, frozenset(wrong.red), CARD, proof) for wrong in one_each.WRONG)]
 

@@ -212,6 +212,24 @@ SWITCH = (
 )
 """Bonds, ports and VLANs over the switch."""
 
+_DEAF = "for file in $(ls /sys/class/net/*/queues/{}); do {}; done"
+_COPY = "copy=/run/deaf$(echo $file | tr / _); cat $file > $copy; mount --bind $copy $file"
+
+
+def deaf(files: str, red: str, says: str) -> Each:
+    """Files of the dut's queues that take every value and show it, and change nothing."""
+    undo = _DEAF.format(files, "umount $file")
+    return shell(f"deaf {files}", red, CARD, says, do=_DEAF.format(files, _COPY), undo=undo)
+
+
+STEERED_CARD = "intel-82576"
+STEERED = (
+    deaf("rx-*/rps_cpus", "Received Packets Are Taken Over By The CPU That A Test Gives Them", "which woke no CPU"),
+    deaf("rx-*/rps_flow_cnt", "Received Packets Follow The Program That Reads Them", "has woken CPU 1"),
+    deaf("tx-*/xps_cpus", "Sent Packets Leave By The Queue That A Test Gives Their CPU", "pings from CPU"),
+)
+"""Seconds each, on the card whose servers have two processors."""
+
 
 @dataclass(frozen=True)
 class Wrong:

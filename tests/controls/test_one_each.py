@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from control_bench import Bench, Run, only
-from one_each import BENCH, CABLES, CARD, KINDS, QUICK, SWITCH, WRONG, Each
+from one_each import BENCH, CABLES, CARD, KINDS, QUICK, STEERED, STEERED_CARD, SWITCH, WRONG, Each
 
 from niclab.report.verdicts import Verdict, classify
 
@@ -22,10 +22,10 @@ WELL_OF_KINDS = (
 )
 
 
-def injected(bench: Bench, table: tuple[Each, ...]) -> None:
+def injected(bench: Bench, table: tuple[Each, ...], card: str | None = None) -> None:
     by_test = {each.red: each for each in table}
     assert len(by_test) == len(table), "two defects for one test"
-    run = bench.run(*only(*by_test, *WELL), others=[(each.red, each.inject, each.clear) for each in table])
+    run = bench.run(*only(*by_test, *WELL), others=[(each.red, each.inject, each.clear) for each in table], card=card)
     run.should_show(red=set(by_test), green=set(WELL))
     require_verdicts(run, by_test)
 
@@ -65,6 +65,18 @@ def test_each_defect_of_a_cable_turns_its_bond_red(bench: Bench) -> None:
 @pytest.mark.slow
 def test_each_defect_turns_its_test_at_the_switch_red(bench: Bench) -> None:
     injected(bench, SWITCH)
+
+
+@pytest.mark.slow
+def test_steering_that_is_shown_and_not_done_turns_its_test_red(bench: Bench) -> None:
+    """On a card whose servers have two processors."""
+    bench.vbench("up", "--card", STEERED_CARD)
+    bench.file.write_text(bench.vbench("bench-file"))
+    try:
+        injected(bench, STEERED, STEERED_CARD)
+    finally:
+        bench.vbench("up", "--card", "intel-82574l")
+        bench.file.write_text(bench.vbench("bench-file"))
 
 
 @pytest.mark.slow

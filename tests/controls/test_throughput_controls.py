@@ -26,9 +26,10 @@ UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
 SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
-CHELSIO = "chelsio-t580-cr"
-TSO, TAGS = 0x1, 0x60
-"""Bits of segmentation, and of inserting and stripping tags, in lab/virtual/card/mailbox.h."""
+CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
+TSO, TXCSUM, GRO, TAGS, JUMBO = 0x1, 0x2, 0x10, 0x60, 0x400
+"""Bits of features in lab/virtual/card/mailbox.h; tags: inserting and stripping them."""
+FACTORS = "Each Factor Alone Changes What The Sheet Predicts"
 
 
 def effect(name: str) -> str:
@@ -79,6 +80,50 @@ CONTROLS = {
     ),
     "coalescing-ignored": Control(
         SOLARFLARE, "card:peer", "coalesce-ignored=1", {effect("rx-usecs-in-force"): "CardFailure"}, (SENDS,)
+    ),
+    "checksums-cost": Control(
+        EMULEX,
+        "card:dut",
+        f"feature-slow={TXCSUM}",
+        dict.fromkeys((effect("tx-checksum-off"), SENDS), "CardFailure"),
+        (SWITCHED,),
+    ),
+    "segmentation-costs": Control(
+        SOLARFLARE,
+        "card:dut",
+        f"feature-slow={TSO}",
+        dict.fromkeys((effect("tso-off"), SENDS), "CardFailure"),
+        (RECEIVES,),
+    ),
+    "merging-costs": Control(
+        SOLARFLARE,
+        "card:dut",
+        f"feature-slow={GRO}",
+        dict.fromkeys((effect("gro-off"), RECEIVES), "CardFailure"),
+        (SENDS,),
+    ),
+    "merging-lied": Control(
+        SOLARFLARE,
+        "card:dut",
+        f"feature-lie={GRO}",
+        dict.fromkeys((effect("gro-off-cpu"), RECEIVES), "CardFailure"),
+        (effect("gro-off"), SENDS),
+    ),
+    "jumbo-costs": Control(
+        EMULEX, "card:dut", f"feature-slow={JUMBO}", {effect("jumbo"): "CardFailure"}, (SWITCHED, SENDS)
+    ),
+    "sendfile-jumbo-costs": Control(
+        SOLARFLARE, "card:dut", f"feature-slow={JUMBO}", {effect("sendfile-jumbo-pinned"): "CardFailure"}, (SENDS,)
+    ),
+    "jumbo-gains-little": Control(
+        ALTEON, "card:dut", f"feature-slow={JUMBO}", {JUMBO_GAIN: "CardFailure"}, (FRAMES, SENDS)
+    ),
+    "factor-costs": Control(
+        BROADCOM,
+        "card:dut",
+        f"feature-slow={TSO}",
+        dict.fromkeys((FACTORS, SENDS), "CardFailure"),
+        (RECEIVES,),
     ),
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()

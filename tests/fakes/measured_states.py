@@ -44,6 +44,12 @@ effects:
     change: [{kind: offload, name: tx-checksum, to: false, at: sender}]
     wanted: {loses_at_most_percent: 50}
     source: test
+  - name: sums-off-cpu
+    requirement: NFS-03
+    change: [{kind: offload, name: tx-checksum, to: false, at: sender}]
+    figure: sender-cpu
+    wanted: {more_percent: 5}
+    source: test
   - name: in-flight
     requirement: EMX-08
     against: [{kind: mtu, to: 9000}]

@@ -10,10 +10,11 @@ import pytest
 from fake_shell import Answer, FakeShell
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load, load_between
+from niclab.hosts.counts.load_records import CpuShare, CpuTime, CpuTimes, FrameCounters, Load, load_between
 from niclab.hosts.counts.proc_load import FRAME_COUNTERS, read_frame_counters, read_load, read_proc_stat
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux_host import LinuxHost
+from niclab.hosts.system.freebsd_texts import read_cpu_times
 
 # Of proc(5) and a Debian 12 server: the sum, two CPUs, and lines that are not of CPUs.
 STAT = """\
@@ -50,6 +51,10 @@ def test_what_is_no_proc_stat_is_refused(text: str) -> None:
         read_proc_stat(text)
 
 
+def gaining(**gained: int) -> CpuTime:
+    return replace(IDLE, **{name: getattr(IDLE, name) + value for name, value in gained.items()})
+
+
 def load(before: CpuTime, after: CpuTime) -> tuple[float, float]:
     _, share = load_between(CpuTimes({0: before}), CpuTimes({0: after})).busiest
     return share.busy, share.softirq
@@ -66,8 +71,21 @@ def load(before: CpuTime, after: CpuTime) -> tuple[float, float]:
     ],
 )
 def test_busy_is_all_but_idle_and_waiting(gained: dict[str, int], busy: float, softirq: float) -> None:
-    after = replace(IDLE, **{name: getattr(IDLE, name) + value for name, value in gained.items()})
-    assert load(IDLE, after) == (busy, softirq)
+    assert load(IDLE, gaining(**gained)) == (busy, softirq)
+
+
+def test_waiting_for_a_disk_is_told_apart_from_idle_and_is_not_busy() -> None:
+    found = load_between(
+        CpuTimes({0: IDLE, 1: IDLE}), CpuTimes({0: gaining(idle=50, iowait=30, user=20), 1: gaining(idle=100)})
+    )
+    assert found.cpus[0] == CpuShare(0.2, 0.0, 0.3) and found.mean_waiting == 0.15
+
+
+def test_a_system_that_does_not_say_whether_it_waits_is_not_said_to_wait() -> None:
+    silent = replace(IDLE, iowait=None)
+    found = load_between(CpuTimes({0: silent}), CpuTimes({0: replace(silent, user=50, idle=1050)}))
+    assert found.cpus[0] == CpuShare(0.5, 0.0, None) and found.mean_waiting is None
+    assert read_cpu_times("1 2 3 4 5\n").cpus[0].iowait is None
 
 
 def test_iowait_may_be_taken_back_but_work_may_not() -> None:

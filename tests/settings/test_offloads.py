@@ -8,14 +8,16 @@ from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
-from fake_settings import FakeSettings, Port, settings_of, with_sheet
+from fake_settings import SHEET, FakeSettings, Port, settings_of, with_sheet
 
 from Defaults import Defaults
 from niclab.bench.records import BenchPath, Role
+from niclab.card import Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.settings.ethtool_records import Feature, Features
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
+from niclab.settings.held import held
 from Offloads import Offloads
 
 
@@ -279,3 +281,43 @@ def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: 
         Defaults().offloads_should_be_as_delivered()
     with pytest.raises(NotApplicable, match="does not know how every can be changed"):
         Offloads().offload_should_switch_as_on_the_sheet("every")
+
+
+class TestUnsafeChecksums:
+    """A card whose sheet says that checksum offload stays on under iSCSI (DEL-08)."""
+
+    ERRATUM = "\nerrata:\n  - {text: Sums stay on., requirement: DEL-08, source: test}\n"
+
+    @pytest.fixture
+    def unsafe(self, bench: FakeBench, taken: Run) -> FakeSettings:
+        bench.sheet.write_text(bench.sheet.read_text().replace("errata: []\n", ""))
+        with_sheet(bench, taken, more=SHEET + self.ERRATUM)
+        return settings_of(bench)
+
+    def test_each_port_is_warned_of_once(self, unsafe: FakeSettings, caplog: pytest.LogCaptureFixture) -> None:
+        Offloads().offload_should_switch_as_on_the_sheet("every")
+        Offloads().offload_should_switch_as_on_the_sheet("tx-checksum")
+        assert caplog.messages == [
+            f"dut.p{port} (0000:0{port + 1}:00.0): offload tx-checksum goes off: Sums stay on. (test)"
+            for port in range(2)
+        ]
+        assert unsafe.told
+
+    def test_other_offloads_are_safe(self, unsafe: FakeSettings, caplog: pytest.LogCaptureFixture) -> None:
+        Offloads().offload_should_switch_as_on_the_sheet("tso4")
+        assert unsafe.told and not caplog.messages
+
+    def test_a_setting_of_the_test_is_warned_of_at_the_dut(
+        self, bench: FakeBench, unsafe: FakeSettings, taken: Run, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        off, peer = Setting(kind=SettingKind.OFFLOAD, name="tx-checksum", to=False), settings_of(bench, Role.PEER)
+        for port in ("peer.p0", "dut.p0"):
+            with held(taken, taken.bench.port(port), off):
+                assert "goes off" in caplog.text or port == "peer.p0"
+        assert unsafe.told and peer.told and len(caplog.messages) == 1
+
+    def test_a_sheet_without_the_known_issue_warns_of_nothing(
+        self, settings: FakeSettings, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        Offloads().offload_should_switch_as_on_the_sheet("tx-checksum")
+        assert settings.told and not caplog.messages

@@ -15,11 +15,11 @@ from measured_states import MORE, States
 from robot.api import logger
 
 from Effects import Effects
-from niclab.bench.records import OperatingSystem, Role
+from niclab.bench.records import DeclaredDeviation, OperatingSystem, Role, SiliconFact
 from niclab.card.effects import Prediction
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.report.evidence.evidence import read_index
 from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.run import program
@@ -173,12 +173,20 @@ def test_an_offload_is_switched_by_the_words_of_the_duts_system(
         ask("fixed")
 
 
-def test_unsafe_checksums_are_warned_of(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(logger, "warn", said.append)
+def test_unsafe_checksums_are_warned_of_once(states: States, caplog: pytest.LogCaptureFixture) -> None:
     states.rate = lambda _: 40.0
     ask("sums-off")
-    assert said == ["offload tx-checksum off at the sender: Sums stay on. (test)"]
+    assert caplog.messages == ["dut.p0 (0000:01:00.0): offload tx-checksum goes off: Sums stay on. (test)"]
+
+
+def test_an_effect_that_the_emulated_card_cannot_show_is_its_declared_deviation(states: States, taken: Run) -> None:
+    facts = {"card": "intel-82574l", "fact": SiliconFact.CHECKSUM_WORK, "how": "it sums by itself", "source": "test"}
+    declared = DeclaredDeviation(**facts)  # type: ignore[arg-type]
+    taken.bench = taken.bench.model_copy(update={"deviations": (declared,)})
+    with pytest.raises(Deviation, match=r"sums-off-cpu: .*costs the server nothing.*: it sums by itself \(test\)"):
+        ask("sums-off-cpu")
+    assert not states.commands
+    ask("sums-off")
 
 
 @pytest.mark.parametrize(("slow", "verdict"), [(47.0, None), (31.0, CardFailure)])

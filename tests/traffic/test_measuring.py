@@ -67,8 +67,8 @@ def test_a_run_has_what_the_tool_and_both_servers_say(bench: FakeBench, taken: R
     assert (run.sender.frames.tx_bytes, run.receiver.frames.rx_bytes) == (10_500_000, 10_500_000)
     assert described(run) == (
         "iperf3 TCP_STREAM: 40.0 Mbit/s in 2.00 s, 0 retransmissions, dut.p0: cpu1 10 % busy (0 % softirq), "
-        "peer.p0: cpu1 80 % busy (0 % softirq), 7000 frames sent, 7000 received, 0 counted as lost: "
-        "0 missing without a trace"
+        "all CPUs 0 % waiting for I/O, peer.p0: cpu1 80 % busy (0 % softirq), all CPUs 0 % waiting for I/O, "
+        "7000 frames sent, 7000 received, 0 counted as lost: 0 missing without a trace"
     )
 
 

@@ -264,14 +264,14 @@ class TestFrames:
             Sweeps().frame_rate_should_be_the_same_at_every_size()
         assert not states.commands
 
-    @pytest.mark.parametrize(("jumbo", "red"), [(49.4, False), (30.0, True)])
-    def test_the_jumbo_gain_is_predicted_by_the_limit_that_comes_first(
-        self, states: States, jumbo: float, red: bool
+    @pytest.mark.parametrize(("jumbo", "standard", "red"), [(49.4, 12.7, False), (30.0, 12.7, True), (49.4, 9, False)])
+    def test_the_jumbo_gain_is_at_least_that_of_the_limit_that_comes_first(
+        self, states: States, jumbo: float, standard: float, red: bool
     ) -> None:
         def rate(command: str) -> float:
             if "--udp" in command:
                 return 1100 * length(command) * 8e-6
-            return jumbo if states.mtu() == 9000 else 1100 * 1448 * 8e-6
+            return jumbo if states.mtu() == 9000 else standard
 
         states.rate = rate
         if red:

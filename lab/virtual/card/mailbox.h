@@ -85,6 +85,7 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 #define VCARD_F_VLAN_FILTER	0x080
 #define VCARD_F_RXHASH		0x100
 #define VCARD_F_LRO		0x200
+#define VCARD_F_JUMBO		0x400	/* frames longer than those of MTU 1500; no feature of the driver */
 
 /*
  * Faults: X(constant, word, "name", SLOT or PORT, "what the value means"). The word is the index into VCARD_P_FAULTS.
@@ -153,7 +154,8 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(IRQ_LOST,		59, "irq-lost",			PORT, "n: every n-th interrupt does not come") \
 	X(LATENCY_SPIKE,	60, "latency-spike",		PORT, "milliseconds: so long each second nothing is handed over") \
 	X(OPTICS_STALE,		61, "optics-stale",		PORT, "1: the readings of the module stay those of a link that is up") \
-	X(RX_MODE_IGNORED,	62, "rx-mode-ignored",		PORT, "1: promiscuous and all-multicast mode are not entered")
+	X(RX_MODE_IGNORED,	62, "rx-mode-ignored",		PORT, "1: promiscuous and all-multicast mode are not entered") \
+	X(FEATURE_SLOW,		63, "feature-slow",		PORT, "feature bits whose use costs ten times the CPU")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

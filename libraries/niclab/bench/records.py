@@ -267,6 +267,7 @@ class SiliconFact(Enum):
     UNICAST_FILTER = "filters.unicast"
     VLAN_FILTER = "filters.vlan"
     SENDING_OFFLOADS = "offloads.sending"
+    CHECKSUM_WORK = "offloads.checksum-work"
 
 
 class DeclaredDeviation(Record):

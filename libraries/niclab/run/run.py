@@ -128,6 +128,11 @@ class Run:
         return cast(T, self._parts[kind])
 
     @property
+    def current_test(self) -> str | None:
+        """Name of the running test; None between tests."""
+        return self._current_test()
+
+    @property
     def evidence(self) -> EvidenceStore:
         """The store for files of the run; secrets known by now are masked."""
         return EvidenceStore(self.evidence_folder, self.secrets.handed_out, self._current_test)

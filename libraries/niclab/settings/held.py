@@ -12,13 +12,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import Changeable, PauseFacts, RingFacts, Setting, SettingKind
+from niclab.card import Changeable, OffloadName, PauseFacts, RingFacts, Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.run.run import Run
 from niclab.run.server import Server, quoted
 from niclab.run.temporary import put_back
 from niclab.settings import coalescing, pause
+from niclab.settings.offloads.unsafe import UnsafeChecksums
 
 NO_LONGER_HEEDED = {"net.ipv4.tcp_low_latency": (4, 14)}
 """Sysctls of Linux without effect, and the first release without it (Documentation/networking/ip-sysctl.rst)."""
@@ -120,6 +121,8 @@ def _offload(end: _Held, setting: Setting) -> AbstractContextManager[None]:
 def _with_offload(end: _Held, setting: Setting, shown_as: str, words: dict[str, str]) -> Iterator[None]:
     host, on = end.server.host, _switch(setting)
     with end.changing(str(setting), host.undo.features(end.iface, words)):
+        if end.server.role is Role.DUT:
+            end.run.part(UnsafeChecksums).before(end.place, OffloadName(setting.name), on)
         attempt = host.settings.set_feature(end.iface, words[shown_as], on)
         end.expect(setting, attempt.now[shown_as].on, on, attempt.refused)
         yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from niclab.bench.records import OperatingSystem, Port
@@ -56,14 +56,14 @@ def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
 
 
 @contextmanager
-def steered(run: Run, port: Port, kind: SteeringKind, cpus: frozenset[int]) -> Iterator[None]:
+def steered(run: Run, port: Port, kind: SteeringKind, cpus: Sequence[int]) -> Iterator[None]:
     """Steer a port for the ``with`` block, read it back, and put it back.
 
     Args:
         run: The current run.
         port: The port, of either server.
         kind: What is steered.
-        cpus: The CPUs; interrupts and send queues get one of them in turn. RFS needs none.
+        cpus: The CPUs; interrupts and send queues get one of them in turn, in this order. RFS needs none.
 
     Raises:
         NotApplicable: The system or the port has no such steering, or the server has not those CPUs.
@@ -72,10 +72,10 @@ def steered(run: Run, port: Port, kind: SteeringKind, cpus: frozenset[int]) -> I
     """
     server, iface = run.server_of(port), run.interface(port)
     _require_linux(server, kind)
-    if absent := sorted(cpus - server.host.counts.cpu_times().cpus.keys()):
+    if absent := sorted(set(cpus) - server.host.counts.cpu_times().cpus.keys()):
         raise NotApplicable(f"{server.name} has no CPU {', '.join(map(str, absent))}")
     files = SteeringFiles(server.ssh, server.name, iface, kind)
-    before, wanted = files.read(), files.given_to(sorted(cpus))
+    before, wanted = files.read(), files.given_to(cpus)
     with put_back(run, server, port.name, f"{iface}: {kind.value} is steered", files.restoring(before)):
         complaint = files.write(wanted)
         shown = files.read()

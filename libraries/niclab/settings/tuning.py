@@ -116,7 +116,7 @@ class Tuning:
             CardFailure: A port of the dut does not show it.
             BenchFault: A port of the peer does not show it.
         """
-        self._hold(steering.steered(self._run, port_of(self._run, port), kind, cpus))
+        self._hold(steering.steered(self._run, port_of(self._run, port), kind, sorted(cpus)))
 
     def _hold(self, setting: AbstractContextManager[object]) -> None:
         if not self._running:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* When things are done: the formula of README.md, "Time". */
+#include <linux/if_vlan.h>
 #include <linux/skbuff.h>
 
 #include "defects.h"
@@ -7,6 +8,7 @@
 
 #define FRAME_OVERHEAD 24	/* FCS, preamble, gap: IEEE 802.3-2018, 4A.4.2 */
 #define FRAME_MIN 60
+#define SLOWER 10	/* times as much CPU, of the defect "feature-slow" */
 
 u64 vnet_scaled(const struct vnet *v, u64 nominal_ns)
 {
@@ -16,6 +18,32 @@ u64 vnet_scaled(const struct vnet *v, u64 nominal_ns)
 bool vnet_lies(const struct vnet *v, u32 feature)
 {
 	return vcard_fault(v->port, VCARD_FAULT_FEATURE_LIE) & feature;
+}
+
+/* The defect: what the frame makes use of costs more than it saves. */
+static bool slow(const struct vnet *v, u32 used)
+{
+	return vcard_fault(v->port, VCARD_FAULT_FEATURE_SLOW) & used;
+}
+
+static u32 used_for_tx(const struct sk_buff *skb, u32 bytes)
+{
+	u32 used = bytes > VLAN_ETH_FRAME_LEN ? VCARD_F_JUMBO : 0;
+
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		used |= VCARD_F_TXCSUM;
+	return used | (skb_is_gso(skb) ? VCARD_F_TSO : 0);
+}
+
+static u32 used_for_rx(const struct vnet *v, const struct sk_buff *skb, u32 bytes, bool merged)
+{
+	u32 used = bytes > VLAN_ETH_FRAME_LEN ? VCARD_F_JUMBO : 0;
+
+	if (skb->ip_summed == CHECKSUM_UNNECESSARY)
+		used |= VCARD_F_RXCSUM;
+	if (!merged)
+		return used;
+	return used | (v->dev->features & NETIF_F_LRO ? VCARD_F_LRO : VCARD_F_GRO);
 }
 
 static u64 percent(u64 cost, u32 fault)
@@ -32,17 +60,18 @@ static u64 degraded(const struct vnet *v, const struct sk_buff *skb, u64 cost)
 	return cost;
 }
 
-static u64 tx_cpu(const struct vnet *v, const struct sk_buff *skb, u32 frames)
+static u64 tx_cpu(const struct vnet *v, const struct sk_buff *skb, u32 frames, u32 bytes)
 {
 	const struct vcard_cost *c = &v->model->cost;
 	u32 handed = vnet_lies(v, VCARD_F_TSO) ? frames : 1;
-	u64 ps = (u64)skb->len * c->tx_byte_ps;
+	u64 ps = (u64)skb->len * c->tx_byte_ps, cost;
 
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		ps += (u64)skb->len * c->tx_csum_byte_ps;
 	if (!(v->dev->features & NETIF_F_SG) || vnet_lies(v, VCARD_F_SG))
 		ps += (u64)skb->len * c->tx_copy_byte_ps;
-	return (u64)c->tx_skb_ns * handed + (u64)c->tx_segment_ns * frames + div_u64(ps, 1000);
+	cost = (u64)c->tx_skb_ns * handed + (u64)c->tx_segment_ns * frames + div_u64(ps, 1000);
+	return slow(v, used_for_tx(skb, bytes / frames)) ? cost * SLOWER : cost;
 }
 
 static u64 card_frames(const struct vnet *v, u32 frames)
@@ -59,7 +88,7 @@ static u64 card_frames(const struct vnet *v, u32 frames)
  */
 void vnet_tx_schedule(struct vnet *v, struct sk_buff *skb, u32 frames, u32 bytes, u64 now)
 {
-	u64 cpu = percent(degraded(v, skb, tx_cpu(v, skb, frames)), vcard_fault(v->port, VCARD_FAULT_TX_SLOW));
+	u64 cpu = percent(degraded(v, skb, tx_cpu(v, skb, frames, bytes)), vcard_fault(v->port, VCARD_FAULT_TX_SLOW));
 	u64 wire = div_u64((u64)(max_t(u32, bytes, FRAME_MIN) + frames * FRAME_OVERHEAD) * 8000, v->model->mbps), due;
 
 	due = vcard_bus(v->port, VCARD_TX, now, skb->len);
@@ -81,6 +110,8 @@ u64 vnet_rx_due(struct vnet *v, const struct sk_buff *skb, u32 bytes, bool merge
 	if (skb->ip_summed == CHECKSUM_NONE)
 		ps += (u64)bytes * c->rx_csum_byte_ps;
 	cpu = c->rx_frame_ns + (merged ? 0 : c->rx_stack_ns) + div_u64(ps, 1000);
+	if (slow(v, used_for_rx(v, skb, bytes, merged)))
+		cpu *= SLOWER;
 	cpu = percent(degraded(v, skb, cpu), vcard_fault(v->port, VCARD_FAULT_RX_SLOW));
 	spin_lock(&v->lock);
 	due = vcard_serve(&v->nic[VCARD_RX], now, card_frames(v, 1));

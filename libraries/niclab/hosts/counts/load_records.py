@@ -15,13 +15,16 @@ from niclab.hosts.errors import ReadError
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Clock ticks since boot. ``steal`` None: a kernel before 2.6.11, which does not say."""
+    """Clock ticks since boot.
+
+    ``steal`` None: a kernel before 2.6.11, which does not say; ``iowait`` None: FreeBSD, where that is idle.
+    """
 
     user: int
     nice: int
     system: int
     idle: int
-    iowait: int
+    iowait: int | None
     irq: int
     softirq: int
     steal: int | None
@@ -33,7 +36,7 @@ class CpuTime:
 
     @property
     def resting(self) -> int:
-        return self.idle + self.iowait
+        return self.idle + (self.iowait or 0)
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,14 @@ class CpuTimes:
 
 @dataclass(frozen=True)
 class CpuShare:
-    """Parts 0..1 of the time of one CPU; ``softirq`` is contained in ``busy``."""
+    """Parts 0..1 of the time of one CPU; ``softirq`` is contained in ``busy``.
+
+    ``waiting``: for a disk or a network disk, while the CPU had nothing else to do; None where the system does not say.
+    """
 
     busy: float
     softirq: float
+    waiting: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,12 @@ class CpuLoad:
     @property
     def mean_busy(self) -> float:
         return sum(share.busy for share in self.cpus.values()) / len(self.cpus)
+
+    @property
+    def mean_waiting(self) -> float | None:
+        """Part 0..1 of the time of all CPUs that waited for I/O; None where the system does not say."""
+        waiting = [share.waiting for share in self.cpus.values() if share.waiting is not None]
+        return sum(waiting) / len(waiting) if waiting else None
 
 
 def load_between(before: CpuTimes, after: CpuTimes) -> CpuLoad:
@@ -86,7 +99,10 @@ def _share(cpu: int, before: CpuTime, after: CpuTime) -> CpuShare:
     total = sum(worked) + rested
     if total == 0:
         raise ReadError(f"cpu{cpu}: no time has passed between two looks")
-    return CpuShare(sum(worked) / total, worked[-1] / total)
+    if before.iowait is None or after.iowait is None:
+        return CpuShare(sum(worked) / total, worked[-1] / total)
+    waited = min(rested, max(0, after.iowait - before.iowait))
+    return CpuShare(sum(worked) / total, worked[-1] / total, waited / total)
 
 
 @dataclass(frozen=True)

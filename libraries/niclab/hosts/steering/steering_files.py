@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
@@ -100,11 +100,11 @@ class SteeringFiles:
             chosen[file] = ",".join(map(str, sorted(other))) if self._kind is SteeringKind.IRQ else mask_of(other)
         return chosen
 
-    def given_to(self, cpus: list[int]) -> dict[str, str]:
+    def given_to(self, cpus: Sequence[int]) -> dict[str, str]:
         """Choose a line for each file: interrupts and send queues get a CPU in turn, receive queues all of them.
 
         Args:
-            cpus: The CPUs, in their order. RFS needs none.
+            cpus: The CPUs, in the order of their turns. RFS needs none.
         """
         if self._kind is SteeringKind.RFS:
             return {file: str(RFS_ENTRIES if file == RFS_TABLE else RFS_FLOWS) for file in self.files}

@@ -26,7 +26,7 @@ def read_cpu_times(text: str) -> CpuTimes:
     return CpuTimes(
         {
             number: CpuTime(
-                user=user, nice=nice, system=system, idle=idle, iowait=0, irq=0, softirq=interrupt, steal=None
+                user=user, nice=nice, system=system, idle=idle, iowait=None, irq=0, softirq=interrupt, steal=None
             )
             for number, (user, nice, system, interrupt, idle) in enumerate(rows)
         }

@@ -6,23 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from niclab.bench.records import BenchPath
-from niclab.card import Effect, Prediction, Setting, SettingKind
+from niclab.bench.records import BenchPath, SiliconFact
+from niclab.card import Effect, Figure, Prediction, Setting, SettingKind
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
+from niclab.settings.offloads.unsafe import CHECKSUMS
 from niclab.traffic.effects import effect
-from niclab.traffic.effects.effect import EffectAnswer, EffectAnswers
+from niclab.traffic.effects.effect import EffectAnswer, EffectAnswers, EffectBudget
 from niclab.traffic.runs import experiment
+from niclab.traffic.runs.progress import Tell
 
 EVERY = "every"
 """The name that means all effects of the sheet."""
-CHECKSUMS = ("tx-checksum", "rx-checksum")
+CHECKSUM_NAMES = tuple(each.value for each in CHECKSUMS)
+CPU_FIGURES = (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
 VLAN_ID, VLAN_REQUIREMENT = 3, "CARD-05"
 BOND_MODE, BOND_VLAN_REQUIREMENT = "active-backup", "SUS-07"
-UNSAFE_CHECKSUMS = "DEL-08"
-"""Requirement of the erratum that checksum offload must stay on under iSCSI."""
 
 
 def judge_effects(run: Run, name: str, profile: Profile, reporter: Reporter) -> None:
@@ -42,11 +43,7 @@ def judge_effects(run: Run, name: str, profile: Profile, reporter: Reporter) -> 
     """
     asked, budget = _Asked(run, reporter), effect.BUDGETS[profile]
     for each in _chosen(run, name):
-        answer = asked.ask(
-            each.name,
-            each.change + each.under,
-            partial(effect.ask, run, run.bench.paths[0], each, budget, reporter.progress),
-        )
+        answer = asked.ask(each.name, partial(_ask_silicon, run, each, budget, reporter.progress))
         if answer is not None:
             experiment.show(EffectAnswers(f"Effect of {each.name}", (answer,)), reporter)
             for reference in run.card.references:
@@ -120,7 +117,7 @@ def _judge_tagged(
     asked, budget, source = _Asked(run, reporter), effect.BUDGETS[profile], f"sheet {card.name}, {field} {fraction:g}"
     for path in paths:
         question = partial(effect.ask, run, path, expected, budget, reporter.progress, source=source)
-        asked.ask(path.name, expected.change, question)
+        asked.ask(path.name, question)
     if asked.answers:
         experiment.show(EffectAnswers(title, tuple(asked.answers)), reporter)
     asked.judge()
@@ -143,11 +140,8 @@ def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
     sequence = run.card.section(run.card.sequence, "sequence")
     asked, budget = _Asked(run, reporter), effect.BUDGETS[profile]
     for number, step in enumerate(sequence.steps, 1):
-        answer = asked.ask(
-            step.name,
-            step.settings,
-            partial(effect.ask_step, run, run.bench.paths[0], sequence, step, budget, reporter.progress),
-        )
+        question = partial(effect.ask_step, run, run.bench.paths[0], sequence, step, budget, reporter.progress)
+        answer = asked.ask(step.name, question)
         if answer is not None:
             said = f"step {number} of {len(sequence.steps)}: {step.name}: {answer.reason}"
             reporter.say(said)
@@ -160,41 +154,41 @@ def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
 
 @dataclass
 class _Asked:
-    """The effects that were asked. ``others``: those that cannot be asked here, and why."""
+    """The effects that were asked. ``others``: names of those that cannot be asked here, and why."""
 
     run: Run
     reporter: Reporter
     answers: list[EffectAnswer] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    others: list[tuple[str, NotApplicable]] = field(default_factory=list)
 
-    def ask(
-        self, name: str, settings: tuple[Setting, ...], question: Callable[[], EffectAnswer]
-    ) -> EffectAnswer | None:
+    def ask(self, name: str, question: Callable[[], EffectAnswer]) -> EffectAnswer | None:
         """Ask for one effect; None where it is not applicable."""
-        self._warn_of_unsafe(settings)
         try:
             answer = question()
         except NotApplicable as error:
-            self.others.append(f"{name}: {error}")
+            self.others.append((name, error))
             return None
         self.answers.append(answer)
         return answer
 
     def judge(self) -> None:
-        """Judge what could be asked, and log what could not."""
-        for text in self.others:
+        """Judge what could be asked, and log what could not; where nothing could, for the kind of reason they share."""
+        texts = [f"{name}: {error}" for name, error in self.others]
+        for text in texts:
             self.reporter.say(f"not applicable: {text}")
         if not self.answers:
-            raise NotApplicable("; ".join(self.others))
+            kinds = {type(error) for _, error in self.others}
+            raise (kinds.pop() if len(kinds) == 1 else NotApplicable)("; ".join(texts))
         experiment.judge([EffectAnswers("effects", tuple(self.answers))])
 
-    def _warn_of_unsafe(self, settings: tuple[Setting, ...]) -> None:
-        """Warn when checksum offload goes off that the sheet says must stay on."""
-        for setting in settings:
-            if setting.kind is SettingKind.OFFLOAD and setting.name in CHECKSUMS and not setting.to:
-                for erratum in self.run.card.errata:
-                    if erratum.requirement == UNSAFE_CHECKSUMS:
-                        self.reporter.warn(f"{setting}: {erratum.text} ({erratum.source})")
+
+def _ask_silicon(run: Run, asked: Effect, budget: EffectBudget, tell: Tell) -> EffectAnswer:
+    """Ask for an effect over the first path, unless the bench declares that its emulated card cannot show it."""
+    sums = any(each.kind is SettingKind.OFFLOAD and each.name in CHECKSUM_NAMES for each in asked.change)
+    declared = run.bench.deviation(run.card.name, SiliconFact.CHECKSUM_WORK)
+    if sums and asked.figure in CPU_FIGURES and declared is not None:
+        raise declared.verdict(f"a checksum that is left to the card costs the server nothing, {asked.name}")
+    return effect.ask(run, run.bench.paths[0], asked, budget, tell)
 
 
 def _chosen(run: Run, name: str) -> list[Effect]:

@@ -47,8 +47,8 @@ SAME_WITHIN = 0.1
 NARROW = SAME_WITHIN / 2
 """The interval wanted of each, as a part of its mean: two of them tell a tenth."""
 STANDARD_MTU, JUMBO_MTU = 1500, 9000
-GAIN_WITHIN_PERCENT = 10.0
-"""House rule: the gain is predicted from figures that are each known to a few percent."""
+GAIN_LESS_PERCENT = 10.0
+"""House rule: the gain is predicted from figures that are each known to a few percent. More is no defect."""
 
 
 @dataclass(frozen=True)
@@ -261,11 +261,17 @@ def jumbo_gain(run: Run, peak: Peak) -> Effect:
         requirement="NFS-01",
         change=(Setting(kind=SettingKind.MTU, to=JUMBO_MTU, at=At.BOTH),),
         sender=Role.PEER,
-        wanted=Prediction(ratio=jumbo / standard, within_percent=GAIN_WITHIN_PERCENT),
+        wanted=_at_least_times(jumbo / standard * (1 - GAIN_LESS_PERCENT / 100)),
         source=(
             f"sheet {run.card.name}: predicted from {peak.frames_per_s:.0f} frames a second, then held back by {binds}"
         ),
     )
+
+
+def _at_least_times(ratio: float) -> Prediction:
+    if ratio > 1:
+        return Prediction(more_percent=100 * (ratio - 1))
+    return Prediction(loses_at_most_percent=max(100 * (1 - ratio), 0.1))
 
 
 def chart(peak: Peak) -> LineChart:

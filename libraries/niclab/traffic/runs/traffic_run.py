@@ -94,6 +94,8 @@ def described(measured: TrafficRun) -> str:
     for side in (measured.sender, measured.receiver):
         cpu, share = side.cpu.busiest
         parts.append(f"{side.port}: cpu{cpu} {100 * share.busy:.0f} % busy ({100 * share.softirq:.0f} % softirq)")
+        if (waiting := side.cpu.mean_waiting) is not None:
+            parts.append(f"all CPUs {100 * waiting:.0f} % waiting for I/O")
     parts.append(str(measured.conservation))
     if measured.switch:
         parts.append(switch_counts.described(measured.switch))
