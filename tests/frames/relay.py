@@ -40,8 +40,7 @@ class Spoiler:
             return finished(frame, word)
         if word == "late" and OURS not in frame:
             time.sleep(LATE_S)
-        word, _, only = word.partition(" ")
-        if not word or word == "late" or OURS not in frame or (only and only != f"from-{way}"):
+        if not word or word == "late" or OURS not in frame:
             return [frame]
         self.seen += 1
         if self.held:
@@ -61,6 +60,11 @@ class Relay:
         self.sockets, self.faults = opened(names), faults
         self.spoilers = [Spoiler() for _ in names]
 
+    def word(self, way: int) -> str:
+        """What is done to frames that come in at the interface of this number: a word, or one with ``from-NUMBER``."""
+        word, _, only = self.faults.read_text().partition(" from-")
+        return word if only in ("", str(way)) else ""
+
     def run(self) -> None:
         print("ready", flush=True)
         while True:
@@ -69,7 +73,7 @@ class Relay:
                 way = self.sockets.index(ready)
                 if address[2] == socket.PACKET_OUTGOING:
                     continue
-                for each in self.spoilers[way].carried(self.faults.read_text(), frame):
+                for each in self.spoilers[way].carried(self.word(way), frame):
                     with contextlib.suppress(OSError):
                         self.sockets[1 - way].send(each)
 
