@@ -18,8 +18,9 @@ class Frames(BenchLibrary):
 
     Each names every difference between what was sent, what both ports counted and what was delivered: a CardFailure
     where frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong, a BenchFault where
-    the peer alone does it. Each raises Undecided where an exchange proves nothing, as a server stood still, and
-    NotApplicable where a server does not run Linux.
+    the peer alone does it, which the same exchange without the card shows. Each raises Undecided where an exchange
+    proves nothing, as a server stood still or no way leads past the card, and NotApplicable where a server does not run
+    Linux.
 
     | `Data Should Arrive Unchanged` | tso4 | on=False |
     | `Full Load Should Be Carried` | profile=full |

@@ -89,8 +89,9 @@ def test_frames_that_a_switch_need_not_carry_are_apart() -> None:
         False,
         True,
     ) and "of more than 1514 bytes" in large.name
-    (cut,) = twins(replace(STREAM, sizes=(9014,)))
-    assert cut.sizes == (1514,)
+    for mtu in (1500, 9000, 9600):
+        (cut,) = twins(replace(STREAM, sizes=(9614,)), pair=replace(PAIR, mtu=mtu))
+        assert cut.sizes == (min(mtu, twin.JUMBO_MTU) + 14,)
 
 
 def test_a_port_that_is_in_no_vlan_takes_tags() -> None:

@@ -27,8 +27,9 @@ UNCOUNTED = 997
 """Frames in place of a stream that lasts until it is stopped."""
 LASTS_S = 30.0
 """Seconds that a stream of a given rate takes at most, long before its exchange ends by itself; it is faster then."""
-COMMON_MTU = 1500
-"""Bytes; what any switch carries (IEEE 802.3-2018, 3.2.7)."""
+COMMON_MTU, JUMBO_MTU = 1500, 9000
+"""Bytes: what any switch carries (IEEE 802.3-2018, 3.2.7); house rule: what one with jumbo frames does, to which larger
+frames are cut."""
 NOBODY = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}
 """Addresses of no system (RFC 5737, RFC 3849): none answers."""
 HEADERS = 54
@@ -52,6 +53,11 @@ class Pair:
     other: Port
     macs: Mapping[Port, str]
     mtu: int
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest frame between them."""
+        return min(self.mtu, JUMBO_MTU) + ETHERNET_HEADER
 
 
 def twins(pair: Pair, charges: Sequence[FrameFinding]) -> list[FrameStream]:
@@ -107,14 +113,14 @@ def _twin(pair: Pair, stream: FrameStream, factor: int) -> FrameStream:
     sender, receiver = (pair.suspect, pair.other) if stream.sender == pair.suspect else (pair.other, pair.suspect)
     source, destination = pair.macs[sender], pair.macs[receiver]
     if stream.frame is None:
-        most = stream.mss + HEADERS if stream.mss else pair.mtu + ETHERNET_HEADER
+        most = stream.mss + HEADERS if stream.mss else pair.longest
         sizes = tuple(size for each in stream.sizes for size in _frames(each, most))
         each_record = len(sizes) / len(stream.sizes)
         kind = FrameKind.UDP if stream.made_by is MadeBy.UDP else FrameKind.TCP
         frame = FrameSpec(source, destination, kind, addresses=NOBODY[_version(stream.addresses)])
         count, per_s = math.ceil(stream.count * each_record), stream.per_s * each_record
     else:
-        sizes = tuple(min(size, pair.mtu + ETHERNET_HEADER) for size in stream.sizes)
+        sizes = tuple(min(size, pair.longest) for size in stream.sizes)
         addresses = NOBODY[_version(stream.frame.addresses)]
         frame = replace(stream.frame, source=source, destination=destination, addresses=addresses)
         count, per_s = stream.count or UNCOUNTED, stream.per_s
