@@ -8,6 +8,7 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
+from niclab.run import bmc_orders
 from niclab.transports.bmc.bmc import PowerState, SensorKind
 
 
@@ -16,6 +17,7 @@ class Bmc(BenchLibrary):
     """Keywords about BMCs. ``server`` is ``dut`` or ``peer``.
 
     | `BMC Should Report Power` | dut | ON |
+    | `Power Should Be Switched By Every Protocol` | peer |
     | `Event Log Should Grow By Power Cycle` | dut |
     | `Sensors Should Be Readable` | peer |
     """
@@ -31,14 +33,20 @@ class Bmc(BenchLibrary):
         Raises:
             BenchFault: A protocol reports another state.
         """
-        target = self.run.server(server)
-        entry = target.description.bmc
-        if entry is None:
-            _ = target.bmc  # says why this cannot be asked
-        for bmc in (target.ipmi if entry and entry.ipmi else None, target.redfish if entry and entry.redfish else None):
-            if bmc is not None and (found := bmc.power_status()) is not state:
-                name = type(bmc).__name__
-                raise BenchFault(f"{target.name}: {name} reports power {found.value}, wanted {state.value}")
+        bmc_orders.require_power(self.run.server(server), state)
+
+    @keyword(tags=["boots"])
+    def power_should_be_switched_by_every_protocol(self, server: Role) -> None:
+        """Cut the power and give it back by each protocol that the bench file gives the BMC; all report both.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            NotApplicable: The server has no BMC.
+            BenchFault: The power does not go or return, a protocol reports otherwise, or the server does not come back.
+        """
+        bmc_orders.switch_by_every_protocol(self.run.server(server))
 
     @keyword
     def sensors_should_be_readable(self, server: Role) -> None:

@@ -20,6 +20,7 @@ class Console(BenchLibrary):
 
     | `Console Should Answer` | dut |
     | `Crash` | dut |
+    | `Crash By NMI` | dut |
     | `Console Should Show A Panic` | dut |
     """
 
@@ -58,6 +59,24 @@ class Console(BenchLibrary):
         undo = Action(ActionKind.POWER, target.name, "on")
         self.run.journal.register(target.name, "kernel is made to panic", undo)
         target.crash()
+
+    @keyword("Crash By NMI")
+    def crash_by_nmi(self, server: Role) -> None:
+        """Let the BMC give the processors of the server an NMI, at which its kernel panics where it is set up for it.
+
+        Linux does with the sysctl ``kernel.unknown_nmi_panic`` 1. The journal resets the server if nobody else does.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            NotApplicable: The server has no BMC.
+            BenchFault: The BMC does not answer, or refuses.
+        """
+        target = self.run.server(server)
+        nmi = target.bmc.nmi
+        self.run.journal.register(target.name, "kernel is made to panic", Action(ActionKind.POWER, target.name, "on"))
+        target.crash(nmi)
 
     @keyword
     def console_should_show_a_panic(self, server: Role) -> None:

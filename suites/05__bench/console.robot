@@ -20,3 +20,12 @@ A Panic Is Captured And The Server Recovered
     Console Should Show A Panic    dut
     Reset By BMC    dut
     Console Should Answer    dut
+
+A Panic By An NMI Is Captured And The Server Recovered
+    [Documentation]    The BMC gives the dut an NMI, at which its kernel panics; the console shows it.
+    [Tags]    needs:bmc    disruptive    slow    req:CARD-07/nmi
+    Set Sysctl    dut    kernel.unknown_nmi_panic    1
+    Crash By NMI    dut
+    Console Should Show A Panic    dut
+    Reset By BMC    dut
+    Console Should Answer    dut

@@ -92,6 +92,8 @@ KINDS = (
 QUICK = (
     fault("bmc:peer", "redfish_500", "Every BMC Reports The Power As It Is", BENCH, "HTTP 500"),
     fault("bmc:peer", "drop", "Every BMC Reads A Temperature", BENCH, "peer"),
+    fault("bmc:peer", "power_stuck", "The Power Is Switched By Every Protocol", BENCH, "power is not off within"),
+    fault("bmc:dut", "drop", "A Panic By An NMI Is Captured And The Server Recovered", BENCH, "dut BMC"),
     shell(
         "console silent",
         "Every Console Answers To A Login",

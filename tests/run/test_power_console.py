@@ -11,6 +11,7 @@ from Bmc import Bmc
 from Console import Console
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run import bmc_orders
 from niclab.run.run import Run
 from niclab.transports.bmc.bmc import PowerAction, PowerState, SensorKind, SensorStatus
 from Power import Power
@@ -114,6 +115,36 @@ class TestEventLog:
             Bmc().event_log_should_grow_by_power_cycle(Role.PEER)
 
 
+@pytest.mark.usefixtures("taken")
+class TestEveryProtocol:
+    @ROLES
+    def test_each_protocol_switches_and_all_report_it(self, bench: FakeBench, role: Role) -> None:
+        Bmc().power_should_be_switched_by_every_protocol(role)
+        cut_and_given = [PowerAction.OFF, PowerAction.ON]
+        assert {name: bmc.orders for name, bmc in bench.bmcs[role].items()} == dict.fromkeys(
+            ("ipmi", "redfish"), cut_and_given
+        )
+        assert bench.hosts[role].boots == 3
+
+    def test_a_protocol_that_switches_nothing_is_a_bench_fault(
+        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
+        bench.bmcs[Role.PEER]["redfish"].stuck = True
+        with pytest.raises(BenchFault, match=r"^peer BMC: power is not off within 0\.05 s"):
+            Bmc().power_should_be_switched_by_every_protocol(Role.PEER)
+        assert str(taken.journal.pending()[0].action) == "power on peer: on"
+
+    def test_a_protocol_that_reports_otherwise_is_a_bench_fault(
+        self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(bmc_orders, "POWER_WITHIN_S", 0.05)
+        bench.bmcs[Role.PEER]["redfish"].says = PowerState.ON
+        with pytest.raises(BenchFault, match=r"^peer: FakeBmc to report power off: not within 0\.05 s"):
+            Bmc().power_should_be_switched_by_every_protocol(Role.PEER)
+        assert bench.peer.power is PowerState.ON, "given back"
+
+
 class TestPower:
     @ROLES
     def test_a_cycle_is_in_the_journal_while_it_lasts(
@@ -189,6 +220,24 @@ class TestConsole:
         for check in (Console().console_should_answer, Console().console_should_show_a_panic):
             with pytest.raises(NotApplicable, match=r"^bench virtual: dut has no serial console$"):
                 check(Role.DUT)
+
+    def test_an_nmi_is_in_the_journal_first_and_crashes(self, bench: FakeBench, taken: Run) -> None:
+        Console().crash_by_nmi(Role.DUT)
+        assert str(taken.journal.pending()[0].action) == "power on dut: on"
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.NMI]
+        dut = taken.server(Role.DUT)
+        assert (dut.crashes, dut.crashed_by_lab) == (1, True)
+
+    def test_an_nmi_that_is_refused_crashes_nothing(
+        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(_: PowerAction) -> None:
+            raise BenchFault("dut BMC: refused")
+
+        monkeypatch.setattr(bench.bmcs[Role.DUT]["ipmi"], "control", refuse)
+        with pytest.raises(BenchFault, match="refused"):
+            Console().crash_by_nmi(Role.DUT)
+        assert not taken.server(Role.DUT).crashed_by_lab
 
     def test_a_crash_is_in_the_journal_first(self, bench: FakeBench, taken: Run) -> None:
         seen = []

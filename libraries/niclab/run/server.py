@@ -277,8 +277,12 @@ class Server:
             self.host.system.reboot()
             self.wait_ready(since=before)
 
-    def power_cycle(self) -> None:
+    def power_cycle(self, by: Bmc | None = None, while_off: Callable[[], object] | None = None) -> None:
         """Cut the power by the BMC, give it back, and wait until the server runs again.
+
+        Args:
+            by: The BMC over one of its protocols; None: over that which the bench file chooses for power.
+            while_off: Is called while the power is off; None: nothing is.
 
         Raises:
             NotApplicable: It has no BMC.
@@ -287,17 +291,19 @@ class Server:
         _ = self.bmc  # without one nothing happens
         self._let_look()
         with timed(MarkKind.BOOT, self.name):
-            self.cycle_power()
+            self.cycle_power(by, while_off)
 
-    def cycle_power(self) -> None:
+    def cycle_power(self, by: Bmc | None = None, while_off: Callable[[], object] | None = None) -> None:
         """The same as a step of a recovery, which is noted as a whole."""
-        bmc = self.bmc
+        bmc = by or self.bmc
         undo = Action(ActionKind.POWER, self.name, PowerState.ON.value)
         entry = self.journal.register(self.name, "power is cut for a cycle", undo) if self.journal else None
         self.ssh.close()
         self.boots_ordered += 1
         try:
             bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
+            if while_off is not None:
+                while_off()
         except BenchFault:
             with suppress(BenchFault):  # the first fault is the news; the journal still has what is to be done
                 bmc.set_power(PowerState.ON, within_s=POWER_WITHIN_S)
@@ -332,13 +338,16 @@ class Server:
         self.boots_ordered += 1
         bmc.reset()
 
-    def crash(self) -> None:
-        """Make the kernel panic half a second from now. Nothing answers afterwards."""
+    def crash(self, order: Callable[[], object] | None = None) -> None:
+        """Make the kernel panic, by an order to the BMC or half a second from now. Nothing answers afterwards."""
         self._let_look()
+        if order is not None:
+            order()
         self.boots_ordered += 1
         self.crashes += 1
         self.crashed_by_lab = True
-        self.ssh.start(f"sleep 0.5; {self.host.system.panic_command()}")
+        if order is None:
+            self.ssh.start(f"sleep 0.5; {self.host.system.panic_command()}")
         self.ssh.close()
 
     def require_lease(self) -> None:
