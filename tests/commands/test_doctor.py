@@ -86,11 +86,13 @@ Spoil = Callable[[FakeBench], object]
 FAULTS: list[tuple[str, str, Spoil, str, str]] = [
     ("dut", "privileges", lambda bench: setattr(bench.dut, "root", False), "root is not root", "log in as root"),
     ("peer", "tools", lambda bench: bench.peer.missing_tools.add("iperf3"), "missing: iperf3", "install what is"),
+    ("dut", "tools", lambda bench: bench.dut.tool_versions.update(ethtool="4.19"),
+        r"too old to be read: ethtool 4\.19; expected 5\.10 or later$", "or too old"),
     ("dut", "clock", lambda bench: setattr(bench.dut, "clock", lambda: time.time() + 9), r"\+9\.0 s from", "NTP"),
     ("peer", "clock", lambda bench: setattr(bench.peer, "clock", lambda: time.time() - 9), r"-9\.0 s from", "NTP"),
     ("dut", "p1", lambda bench: setattr(bench.nic("dut.p1"), "pci", "x"), "no PCI device at", "'pci' of dut.p1"),
     ("peer", "console", lambda bench: setattr(bench.consoles[Role.PEER], "silent", True), "no prompt within", "url"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

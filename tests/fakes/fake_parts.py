@@ -186,6 +186,7 @@ class FakeHost:
         self.clock: Callable[[], float] | None = None
         self.memory = 1 << 30
         self.missing_tools: set[str] = set()
+        self.tool_versions: dict[str, str] = {}
         self.ticks, self.worked, self.busy_ticks = 0, 0, 10
         self.shown_loads: dict[tuple[str, str], Load] = {}
         self.journal: Journal | None = None
@@ -271,7 +272,7 @@ class FakeHost:
         return self.root
 
     def tools(self, names: Sequence[str]) -> dict[str, str | None]:
-        return {name: None if name in self.missing_tools else "1.0" for name in names}
+        return {name: None if name in self.missing_tools else self.tool_versions.get(name, "6.1") for name in names}
 
     def modinfo(self, module: str) -> ModuleFile:
         assert module == "e1000e"

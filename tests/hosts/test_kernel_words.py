@@ -6,9 +6,12 @@ Wording: the sources of Linux 6.1, and public reports where a driver of that rel
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from niclab.commands.parse import parse
+from niclab.hosts.errors import ReadError
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.linux_trouble import read_trouble
 from niclab.hosts.kernel.trouble import KernelTrouble, TroubleKind
@@ -97,6 +100,12 @@ HARMLESS = (
     "<6>[    4.1] pcieport 0000:00:01.0: AER: enabled with IRQ 24",
     "<6>[    4.1] be2net 0000:01:00.0: 31.504 Gb/s available PCIe bandwidth (8.0 GT/s PCIe x4 link)",
 )
+
+
+def read_case(number: str, kind: str) -> dict[str, Any]:
+    """A public case as ``niclab parse`` reads it."""
+    (file,) = CASES.glob(f"{number}-*")
+    return parse(kind, file.read_text())
 
 
 def troubles(text: str) -> tuple[KernelTrouble, ...]:
@@ -188,6 +197,47 @@ def test_public_cases_of_cards(number: str, kind: TroubleKind, name: str) -> Non
     assert found[0].kind is kind and name in found[0].names
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [  # neighbours of the public cases, by the drivers' sources
+        ("ice 0000:01:00.0: PF Reset polling failed to complete.", TroubleKind.DEVICE_ERROR),
+        ("i40e 0000:01:00.0: PF reset failed, -15", TroubleKind.DEVICE_ERROR),
+        ("igb 0000:01:00.0: probe with driver igb failed with error -5", TroubleKind.PROBE_FAILED),
+        ("mlx5_core: probe of 0000:01:00.0 failed with error -110", TroubleKind.PROBE_FAILED),
+        ("igc 0000:01:00.0 enp1s0: PCIe link lost, device now detached", TroubleKind.DEVICE_LOST),
+        ("mlx5_core 0000:01:00.0: poll_health:795:(pid 0): Fatal error 1 detected", TroubleKind.FIRMWARE_CRASH),
+        ("bnxt_en 0000:01:00.0 enp1s0: TX timeout detected, starting reset task!", TroubleKind.TRANSMIT_TIMEOUT),
+        ("tg3 0000:01:00.0 enp1s0: transmit timed out, resetting", TroubleKind.TRANSMIT_TIMEOUT),
+        ("pcieport 0000:00:01.0: DPC: containment event, status:0x1f05 source:0x0100", TroubleKind.AER_UNCORRECTED),
+        ("<3>[ 1.0] ice 0000:01:00.0: The DDP package file was not found", TroubleKind.ERROR),
+    ],
+)
+def test_neighbours_of_the_public_cases(line: str, kind: TroubleKind) -> None:
+    (found,) = troubles(line)
+    assert found.kind is kind and "0000:01:00.0" in found.names
+
+
+def test_a_port_that_has_found_an_error_by_itself_accuses_nobody_below_it() -> None:
+    (found,) = troubles("pcieport 0000:00:01.0: DPC: containment event, status:0x1f01 source:0x0000")
+    assert found.names == {"pcieport", "0000:00:01.0"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "ice {0}: Direct firmware load for intel/ice/ddp/ice.pkg failed with error -2\n"
+        "<3>[ 1.1] ice {0}: The DDP package file was not found or could not be read. Entering Safe Mode",
+        "<3>[ 1.0] cxgb4 {0}: unable to load firmware image cxgb4/t5fw.bin, error -2",
+        "tg3 {0}: Direct firmware load for tigon/tg3_tso5.bin failed with error -2\n"
+        'tg3 {0} eth0: Failed to load firmware "tigon/tg3_tso5.bin"',
+    ],
+    ids=["ice", "cxgb4", "tg3"],
+)
+def test_other_files_that_the_server_lacks(lines: str) -> None:
+    (found,) = troubles(lines.format("0000:01:00.0"))
+    assert found.kind is TroubleKind.FIRMWARE_FILE_MISSING
+
+
 def test_a_missing_file_is_the_servers_and_so_is_what_comes_of_it() -> None:
     assert {each.kind for each in of_case("05")} == {TroubleKind.FIRMWARE_FILE_MISSING}
     (file,) = CASES.glob("05-*")
@@ -210,3 +260,22 @@ def test_an_older_file_that_the_driver_takes_is_no_trouble() -> None:
 def test_a_file_that_the_card_refuses_is_the_cards() -> None:
     (found,) = troubles("be2net 0000:01:00.0: Direct firmware load for be3.ufi failed with error -110")
     assert found.kind is TroubleKind.FIRMWARE_LOAD_FAILED and "0000:01:00.0" in found.names
+
+
+def test_the_public_case_of_a_bond_that_is_split() -> None:
+    """systemd/systemd#11635: two aggregators, one without a partner."""
+    first, second = read_case("24", "bonding")["slaves"]
+    assert (first["aggregator_id"], second["aggregator_id"]) == (1, 2)
+    assert first["partner_mac"] == "00:00:00:00:00:00"
+
+
+def test_the_public_case_of_an_old_ethtool() -> None:
+    """coreos/bugs#450: nine rows, of an ethtool that is older than any that is read."""
+    with pytest.raises(ReadError, match=r"expected the rows .* expansion-rom-version"):
+        read_case("25", "ethtool-i")
+
+
+def test_the_public_case_of_an_offload_that_was_asked_for() -> None:
+    """systemd/systemd#6629: off, not fixed, and asked for."""
+    found = read_case("26", "ethtool-k")["features"]["large-receive-offload"]
+    assert found == {"on": False, "fixed": False, "requested": True}

@@ -26,6 +26,7 @@ from niclab.hosts.settings.ethtool_records import Feature, Features
 from niclab.hosts.steering.interrupts import read_interrupts
 from niclab.hosts.system.common import read_kernel, read_tool_version
 from niclab.hosts.system.linux_texts import read_boot_id, read_clock_s, read_os_release
+from niclab.hosts.system.oldest import too_old
 
 SMALL_READERS: dict[str, Callable[[str], object]] = {
     "sysfs speed": read_sysfs_speed_gts,
@@ -364,6 +365,17 @@ def test_sysfs_width_that_is_none(text: str) -> None:
 )
 def test_tool_version(text: str, version: str) -> None:
     assert read_tool_version(text) == version
+
+
+def test_what_is_older_is_named() -> None:
+    oldest = {"kernel": "5.7", "ip": "4.17", "ethtool": "5.10"}
+    assert too_old({"kernel": "6.1.0-18-amd64", "ip": "4.17.0", "ethtool": "5.10"}, oldest) == {}
+    assert too_old({"kernel": "3.10.0-1160.el7", "ip": "unknown", "ethtool": "5.9"}, oldest) == {
+        "kernel": "5.7",
+        "ethtool": "5.10",
+    }
+    assert too_old({"kernel": "9.1-RELEASE"}, {"kernel": "9.1"}) == {}
+    assert too_old({"kernel": "8.4-RELEASE"}, {"kernel": "9.1"}) == {"kernel": "9.1"}
 
 
 def test_numbers_of_a_usage_text_are_no_version() -> None:

@@ -193,6 +193,12 @@ class TestOtherTools:
         assert (card.lnksta_width, card.lnkcap_width, card.lnksta_gts) == (4, 8, 5.0)
         assert (port.driver, port.port_type) == ("pcib", "root port")
 
+    def test_a_register_is_shown(self, root: Root) -> None:
+        """In the words of readit() of pciconf.c: the vendor, as two octets and as four."""
+        assert root.run("pciconf", "-r", "-h", "pci0:129:0:0", "0x0").out == "19a2 \n"
+        assert root.run("pciconf", "-r", "pci0:129:0:0", "0").out == "071019a2 \n"
+        assert "not supported" in root.run("pciconf", "-r", "-h", "pci0:9:0:0", "0x0").err
+
     def test_the_way_up_to_the_host_bridge_is_told(self, root: Root) -> None:
         at, steps = "oce1", []
         for _ in range(5):

@@ -17,6 +17,7 @@ from niclab.commands.doctor_switch import examine_switch
 from niclab.commands.findings import Finding, look_at
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.files.yaml import shown_file
+from niclab.hosts.system.oldest import KERNEL, OLDEST, too_old
 from niclab.links import wiring
 from niclab.run.acquiring.leases import give_leases_back_quietly, prepare_leases
 from niclab.run.acquiring.prepared_ports import PreparedPorts
@@ -170,7 +171,7 @@ def _server(bench: Bench, server: Server) -> Iterator[Finding]:
         if (lease := _look(server, "lease", lambda: _lease(server), mend)).fault:
             yield lease
         yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with root's rights")
-        mend = "install what is missing from the distribution's packages"
+        mend = "install what is missing or too old from the distribution's packages, or a newer system"
         yield _look(server, "tools", lambda: _tools(server, bench), mend)
         yield _look(server, "clock", lambda: _clock(server), "synchronise the clocks of servers and controller (NTP)")
         for port in bench.ports:
@@ -216,6 +217,10 @@ def _tools(server: Server, bench: Bench) -> str:
     versions = server.host.system.tools(wanted)
     if missing := [name for name in wanted if name not in versions or versions[name] is None]:
         raise BenchFault(f"{server.name}: missing: {', '.join(missing)}")
+    found = {**versions, KERNEL: server.host.system.kernel()}
+    if old := too_old(found, OLDEST[server.description.os]):
+        shown = ", ".join(f"{name} {found[name]}; expected {oldest} or later" for name, oldest in old.items())
+        raise BenchFault(f"{server.name}: too old to be read: {shown}")
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 

@@ -1,4 +1,4 @@
-"""pciconf -l: the functions on PCI, their names, regions and capabilities, in the layout of releases 9 to 13."""
+"""pciconf -l and -r: functions on PCI, names, regions, capabilities and registers, as releases 9 to 13 print them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ _CLASSES = {
     0x06: ("bridge", {0x00: "HOST-PCI", 0x01: "PCI-ISA", 0x04: "PCI-PCI"}),
     0x0C: ("serial bus", {0x03: "USB", 0x05: "SMBus"}),
 }
+_WIDTHS = {"rb": 1, "rh": 2, "r": 4}
 
 
 def pciconf(arguments: list[str]) -> int:
     letters = "".join(word[1:] for word in arguments if word.startswith("-"))
     chosen = [word for word in arguments if not word.startswith("-")]
+    if letters in _WIDTHS and len(chosen) == 2:
+        return _register(chosen[0], chosen[1], _WIDTHS[letters])
     if "l" not in letters or any(letter not in "lvbceV" for letter in letters) or len(chosen) > 1:
         raise Refusal(
             "usage: pciconf -l [-bcevV] [device]\n       pciconf -a device\n       pciconf -r [-b | -h] device addr"
@@ -34,6 +37,15 @@ def pciconf(arguments: list[str]) -> int:
         raise Refusal(f"pciconf: {chosen[0]}: device not found")
     for address in sorted(wanted, key=lambda one: [int(part, 16) for part in one.replace(".", ":").split(":")]):
         _show(address, wanted[address], letters, texts.get(address, ("", "")))
+    return 0
+
+
+def _register(device: str, register: str, width: int) -> int:
+    """One register, as readit() of pciconf.c prints it."""
+    found = [one for one, name in newbus.pci_names().items() if device in (name, newbus.selector(one))]
+    if not found:
+        raise Refusal("pciconf: ioctl(PCIOCREAD): Operation not supported by device")
+    print(f"{newbus.word(found[0], int(register, 0), width):0{2 * width}x} ")
     return 0
 
 

@@ -87,6 +87,7 @@ WORDS: tuple[tuple[TroubleKind, tuple[str, ...]], ...] = (
             r"AER: (?:Multiple )?Uncorrect(?:ed|able) \(",
             "severity=Uncorrect",
             r"^Error Severity\s*: Uncorrect",
+            "DPC: containment event",  # drivers/pci/pcie/dpc.c: the port has cut off what is below it
         ),
     ),
     (
@@ -222,7 +223,7 @@ DEVICE_WORDS: tuple[tuple[TroubleKind, tuple[str, ...]], ...] = (
             "(?:DMA|FLOW Attention|MSI) [Ss]tatus error",  # tg3
             "tg3_stop_block timed out",
             "HW (?:[Ii]nit|init) failed",
-            "PF reset polling failed",  # i40e
+            "PF [Rr]eset polling failed",  # i40e, ice
             "Initial pf_reset failed",
             "PF reset failed",
             "forcing module to load in debug mode",

@@ -16,6 +16,7 @@ _WATCHDOG_NEW = re.compile(r"([^\s:]+): NETDEV WATCHDOG: CPU: ")
 _HANG = re.compile(r"([^\s:]+):? (?:Detected (?:Hardware|Tx) Unit Hang|[Tt]ransmit time(?:d out|out, )|TX timeout)")
 
 _SOURCE_ID = re.compile(r"(?<![0-9a-f:])[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?![0-9a-f])")  # "[03:00.0]", of segment 0
+_DPC_SOURCE = re.compile(r"([0-9a-f]{4,8}):[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]: DPC: .*\bsource:0x([0-9a-f]{4})")
 _LEADING_WORD = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,30})(?::| ?\[)")
 
 # The kernel cuts its lines at 1 kB (CONSOLE_LOG_MAX in kernel/printk/internal.h); looking no further keeps the search
@@ -176,7 +177,7 @@ def _named_by_line(kind: TroubleKind, text: str, subject: Subject) -> set[str]:
         iface = match[1] if match else iface
         driver = old[2] or driver if old else driver
     elif kind in _LAST_ADDRESS:
-        addresses = _PCI_ADDRESS.findall(text)
+        addresses = [*_PCI_ADDRESS.findall(text), *_dpc_source(text)]
         address, iface = addresses[-1] if addresses else None, None
     elif kind is TroubleKind.IOMMU_FAULT:
         others = {*_PCI_ADDRESS.findall(text), *(f"0000:{found}" for found in _SOURCE_ID.findall(text))}
@@ -186,6 +187,13 @@ def _named_by_line(kind: TroubleKind, text: str, subject: Subject) -> set[str]:
     elif kind not in _OF_A_DEVICE:
         return set()
     return others | {name for name in (driver, address, iface) if name}
+
+
+def _dpc_source(text: str) -> list[str]:
+    """The device whose error made a port cut it off; none where the port has found the error by itself (0x0000)."""
+    found = _DPC_SOURCE.search(text)
+    number = int(found[2], 16) if found else 0
+    return [f"{found[1]}:{number >> 8:02x}:{number >> 3 & 31:02x}.{number & 7}"] if found and number else []
 
 
 def _named_by_trace(lines: Sequence[KernelLine]) -> set[str]:
