@@ -153,7 +153,8 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(IRQ_LOST,		59, "irq-lost",			PORT, "n: every n-th interrupt does not come") \
 	X(LATENCY_SPIKE,	60, "latency-spike",		PORT, "milliseconds: so long each second nothing is handed over") \
 	X(OPTICS_STALE,		61, "optics-stale",		PORT, "1: the readings of the module stay those of a link that is up") \
-	X(RX_MODE_IGNORED,	62, "rx-mode-ignored",		PORT, "1: promiscuous and all-multicast mode are not entered")
+	X(RX_MODE_IGNORED,	62, "rx-mode-ignored",		PORT, "1: promiscuous and all-multicast mode are not entered") \
+	X(DEGRADE,		63, "degrade",			PORT, "seconds: CPU cost grows by as much as it was in so many")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };
