@@ -76,6 +76,7 @@ OFFENDS = {
     "irq-lost": "CARD-14 frames are handed over in time",
     "latency-spike": "CARD-14 frames are handed over in time",
     "optics-stale": "CARD-04 a lost link is seen",
+    "degrade": "CARD-11 full load is carried for hours",
     "rx-mode-ignored": "CARD-10 a port receives every group, or everything, when asked to",
     "feature-slow": "DEL-02, NFS-03, SUS-04, SUS-05, EMX-07 what an offload or jumbo frames cost",
 }

@@ -63,3 +63,12 @@ def test_frames_of_the_first_milliseconds_of_a_second_are_late_and_stay_in_order
     assert [at for at, due in zip(range(0, 1200, 3), late, strict=True) if at != due] == [0, 3, 6, 9, 1002, 1005, 1008]
     assert late[0] == 10 and late[334] == 1010
     assert printed('printf("%llu\\n", (unsigned long long)defect_late(7, 0));', tmp_path) == [7]
+
+
+def test_a_cost_grows_by_as_much_as_it_was_in_so_many_seconds(tmp_path: Path) -> None:
+    asked = [(1000, 0, 10), (1000, 5, 10), (1000, 10, 10), (1000, 100, 10), (1000, 86400, 10), (1000, 100, 0)]
+    body = "".join(
+        f'printf("%llu\\n", (unsigned long long)defect_grown({cost}ULL, {seconds}ULL * DEFECT_SECOND_NS, {every}));'
+        for cost, seconds, every in asked
+    )
+    assert printed(body, tmp_path) == [1000, 1500, 2000, 11000, 8_641_000, 1000]

@@ -12,7 +12,7 @@ from pathlib import Path
 from niclab import __version__
 from niclab.bench.records import Role
 from niclab.card import CARDS
-from niclab.commands import doctor, new_bench, new_card, parse, restore
+from niclab.commands import doctor, new_bench, new_card, parse, restore, soak
 from niclab.commands.certifying import certify, certify_all, places, resume
 from niclab.commands.parity import parity_page
 from niclab.commands.results import baseline, compare, report, store, timing, verify
@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _systems_options(qualify)
     qualify.set_defaults(run=_certify)
+    _soak_parser(commands)
     again = commands.add_parser("report", help="make the Allure report of a run that has none, or make it again")
     again.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
     again.set_defaults(run=lambda options: report.run(options.run_dir))
@@ -156,6 +157,16 @@ def _parser() -> argparse.ArgumentParser:
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser
+
+
+def _soak_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    long = commands.add_parser("soak", help="load a card for hours, with a live page: drifts, errors, flaps, stalls")
+    long.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    long.add_argument("--hours", type=float, required=True, metavar="N", help="how long; a part of an hour for a look")
+    long.add_argument("--card", default=DEFAULT_CARD)
+    long.add_argument("--results", type=Path, default=RESULTS, help="the folder soaks in it takes the record")
+    _systems_options(long)
+    long.set_defaults(run=_soak)
 
 
 def _systems_options(parser: argparse.ArgumentParser) -> None:
@@ -224,6 +235,10 @@ def _certify(options: argparse.Namespace) -> int:
             stop=bench.stop,
             allow_local_changes=options.allow_local_changes,
         )
+
+
+def _soak(options: argparse.Namespace) -> int:
+    return soak.run(options.bench, options.card, options.hours, options.results, _systems(options))
 
 
 def _history(options: argparse.Namespace) -> int:

@@ -21,8 +21,8 @@ class ExitStatus(IntEnum):
     6       WAIVED         Certified, but the certificate rests on a waiver.
     ======  =============  ==========================================================================================
 
-    Other commands use four of them: 0, 1 where their answer is no (files that differ from the certificate, figures
-    that differ), 2, and 3 where they cannot answer.
+    ``niclab soak`` ends with 0, 1, 3 or 4. Other commands use four of them: 0, 1 where their answer is no (files that
+    differ from the certificate, figures that differ), 2, and 3 where they cannot answer.
     """
 
     CERTIFIED = 0

@@ -36,4 +36,10 @@ static inline u64 defect_late(u64 due, u32 ms)
 	return into < until ? due - into + until : due;
 }
 
+/* What a cost has grown to after `ns` of a defect by which it grows by as much as it was in `seconds`; 0: it does not. */
+static inline u64 defect_grown(u64 cost, u64 ns, u32 seconds)
+{
+	return seconds ? cost + cost * (ns / (DEFECT_SECOND_NS / 16)) / 16 / seconds : cost;
+}
+
 #endif

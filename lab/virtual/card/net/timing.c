@@ -51,13 +51,19 @@ static u64 percent(u64 cost, u32 fault)
 	return fault ? div_u64(cost * fault, 100) : cost;
 }
 
-static u64 degraded(const struct vnet *v, const struct sk_buff *skb, u64 cost)
+static u64 degraded(struct vnet *v, const struct sk_buff *skb, u64 cost)
 {
+	u32 grows = vcard_fault(v->port, VCARD_FAULT_DEGRADE);
+
 	if (v->mtu_changed)
 		cost = percent(cost, vcard_fault(v->port, VCARD_FAULT_MTU_DEGRADES));
 	if (skb_vlan_tag_present(skb) || eth_type_vlan(skb->protocol))
 		cost = percent(cost, vcard_fault(v->port, VCARD_FAULT_VLAN_SLOW));
-	return cost;
+	if (!grows)
+		v->degrades_since = 0;
+	else if (!v->degrades_since)
+		v->degrades_since = ktime_get_ns();
+	return grows ? defect_grown(cost, ktime_get_ns() - v->degrades_since, grows) : cost;
 }
 
 static u64 tx_cpu(const struct vnet *v, const struct sk_buff *skb, u32 frames, u32 bytes)

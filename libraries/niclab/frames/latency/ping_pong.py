@@ -15,6 +15,7 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 
 PORT = 7113
+OWN = "127.0.0.1"
 LATE_S = 0.5
 """House rule: a round trip that lasts longer is a stall. A driver that looks for lost interrupts does so every 2 s
 (Linux: e1000e, igb and ixgbe, watchdog timer), others never; an emulated server that keeps running answers in a tenth.
@@ -68,6 +69,24 @@ class PingPong:
             ]
         finally:
             agents[Role.PEER].do({"do": "answer", "at": [], "port": PORT})
+
+    def inside(self, role: Role, seconds: float) -> RoundTrips:
+        """Let a server ask itself, without any card: the measure of its own pace.
+
+        Args:
+            role: The server.
+            seconds: Time in s.
+
+        Raises:
+            BenchFault: The program does not begin, or fails; its words are in the message.
+            NotApplicable: The server does not run Linux.
+        """
+        agent = self._on(role)
+        agent.do({"do": "answer", "at": [OWN], "port": PORT})
+        try:
+            return read_round_trips(agent.do(_plan(dict.fromkeys(Role, OWN), seconds)), LATE_S, agent.name)
+        finally:
+            agent.do({"do": "answer", "at": [], "port": PORT})
 
     def _on(self, role: Role) -> _Agent:
         return running(self._run, self._running, role, _Agent)

@@ -49,16 +49,30 @@ def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> No
         NotApplicable: A server does not run Linux.
     """
     seconds = SECONDS[profile]
-    idle, stood = _idle(run, seconds, say)
+    idle, stood = alone(run, seconds, say)
     _record(idle, "idle", say)
     paths = run.bench.paths
     at_most_s = round(len(paths) * seconds) + BEGIN_WITHIN_S
     with together([tcp.steady(run, path, role, at_most_s) for path in paths for role in Role]):
         _record(run.part(PingPong).exchange(paths, OF_LOADED * seconds), "loaded", say)
-    _judge(run, idle, stood)
+    judge(run, idle, stood)
 
 
-def _idle(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[Trips], list[str]]:
+def alone(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[Trips], list[str]]:
+    """Let the dut ask the peer over every path while nothing else is sent.
+
+    Args:
+        run: The current run.
+        seconds: Time in s over each path.
+        say: Takes why it was asked again.
+
+    Returns:
+        What became of the datagrams, and which servers stood still meanwhile, in words.
+
+    Raises:
+        BenchFault: A program fails.
+        NotApplicable: A server does not run Linux.
+    """
     both = standstill.watch(run, standstill.LEAST_OF_PINGS_MS)
     before = both.told()
     for attempt in range(ATTEMPTS):
@@ -91,7 +105,18 @@ def _record(trips: Iterable[Trips], when: str, say: Callable[[str], object]) -> 
         )
 
 
-def _judge(run: Run, idle: Sequence[Trips], stood: Sequence[str]) -> None:
+def judge(run: Run, idle: Sequence[Trips], stood: Sequence[str]) -> None:
+    """Require that no datagram was late while nothing else was sent.
+
+    Args:
+        run: The current run.
+        idle: What became of them.
+        stood: Which servers stood still meanwhile, in words.
+
+    Raises:
+        CardFailure: An answer lay in the dut.
+        Undecided: A server stood still, or the datagram may have lain in either server.
+    """
     sure, unknown = list[Trouble](), list[str]()
     for each in idle:
         dut = run.bench.end(each.path, Role.DUT)

@@ -1,0 +1,208 @@
+"""Soaking a card: load for hours, and a live page of what drifts, breaks or flaps meanwhile."""
+
+from __future__ import annotations
+
+import html
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Role
+from niclab.card import load_card
+from niclab.core.abort import ENDING
+from niclab.core.exit_status import ExitStatus
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.files.mask import MessageMask
+from niclab.files.secrets import handed_out
+from niclab.frames.soak.soak_series import drifts
+from niclab.frames.soak.soaking import Soaked, soak
+from niclab.links import wiring
+from niclab.report import now, write_atomically, write_json
+from niclab.report.evidence.runfolder import subject_of
+from niclab.report.own_checks.carrier_check import carrier_check
+from niclab.report.pages.charts import ChartLine, LineChart, Point
+from niclab.report.verdicts import Verdict
+from niclab.run.acquiring import ready
+from niclab.run.run import Run, acquire, release
+from niclab.run.watching.hygiene import BenchHygiene
+from niclab.run.watching.kernel_watch import KernelWatch
+
+RECORD, PAGE = "soak.json", "soak.html"
+FORMAT = 1
+REFRESH_S = 10
+"""The page of a soak that goes on loads itself again so often."""
+_STATUS = {  # the gravest first
+    CardFailure: ExitStatus.CARD_FAILURE,
+    BenchFault: ExitStatus.BENCH_FAULT,
+    Undecided: ExitStatus.UNDECIDED,
+}
+_OF_CARRIER: Mapping[Verdict, type[CardFailure] | type[BenchFault] | type[Undecided]] = {
+    Verdict.CARD_FAILURE: CardFailure,
+    Verdict.BENCH_FAULT: BenchFault,
+    Verdict.UNDECIDED: Undecided,
+}
+_MASK = MessageMask(handed_out)
+
+
+@dataclass(frozen=True)
+class About:
+    """The subject of a soak, as its page says it."""
+
+    card: str
+    bench: str
+    subject: str
+    begun: str
+
+
+def run(
+    bench_file: Path, card: str, hours: float, results: Path, systems: Mapping[Role, str] | None = None
+) -> ExitStatus:
+    """Soak a card on a bench, and leave the bench as it was found.
+
+    Args:
+        bench_file: The bench file.
+        card: Name of the card's sheet, or its file.
+        hours: How long; a part of an hour for a look.
+        results: The folder of the soak is made in ``soaks`` there.
+        systems: Systems of servers that are to run others than the bench file says, by name.
+
+    Returns:
+        CERTIFIED where nothing was wrong, else the status of what was; a soak makes no certificate.
+
+    Raises:
+        BenchFault: The bench cannot be taken or is not left as it was found, or the length is none.
+        NotApplicable: A server does not run Linux.
+    """
+    if not 0 < hours < float("inf"):
+        raise BenchFault(f"niclab soak: --hours: {hours:g}; expected: a number above 0")
+    bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
+    begun = datetime.now(UTC)
+    folder = results / "soaks" / f"{begun:%Y%m%d-%H%M%S}-{sheet.name}-{bench.name}"
+    folder.mkdir(parents=True)
+    about = About(sheet.name, bench.name, subject_of(bench.emulated), now())
+    print(f"soaking {sheet.name} for {hours:g} h; live page: {folder / PAGE}", flush=True)
+    soaked = Soaked(hours)
+    try:
+        with _ended_by_signals(), _acquired(acquire(bench_file, sheet, folder, lambda: "soak", systems)) as taken:
+            soak(taken, soaked, lambda: keep(folder, about, soaked, over=False), _say)
+    except (CardFailure, Undecided) as error:
+        soaked.events.append(error)
+    carrier = carrier_check(folder)
+    if carrier is not None and carrier.verdict in _OF_CARRIER:
+        soaked.events.append(_OF_CARRIER[carrier.verdict](carrier.message))
+    keep(folder, about, soaked, over=True)
+    found = soaked.findings()
+    for each in found:
+        print(_MASK(f"  {type(each).__name__}: {each}"), flush=True)
+    status = next((status for kind, status in _STATUS.items() if any(isinstance(each, kind) for each in found)), None)
+    said = "nothing was wrong" if status is None else status.name.lower().replace("_", " ")
+    print(f"{len(soaked.cycles)} cycles: {said}: {folder}", flush=True)
+    return ExitStatus.CERTIFIED if status is None else status
+
+
+@contextmanager
+def _acquired(taken: Run) -> Iterator[Run]:
+    try:
+        taken.part(BenchHygiene).begin()
+        with taken.part(KernelWatch).beginning():
+            ready.make_ready(taken, _say)
+            for line in wiring.prove(taken):
+                _say(line)
+        taken.part(BenchHygiene).settle()
+        yield taken
+    finally:
+        try:
+            left = taken.part(BenchHygiene).finish()
+        finally:
+            release()
+    if left:
+        raise BenchFault("\n".join(map(str, left)))
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A signal ends the soak as Ctrl-C does: the bench is put back. What comes meanwhile is ignored."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in ENDING:
+            signal.signal(each, signal.SIG_IGN)
+        raise BenchFault(f"ended by {signal.Signals(number).name}; expected: a soak that lasts its time")
+
+    before = {number: signal.signal(number, end) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def keep(folder: Path, about: About, soaked: Soaked, *, over: bool) -> None:
+    """Write the record and the page of a soak so far.
+
+    Args:
+        folder: Folder of the soak.
+        about: Its subject.
+        soaked: What was measured, and what was wrong.
+        over: The soak has ended; the page does not load itself again then.
+
+    Raises:
+        BenchFault: They cannot be written.
+    """
+    cycles = [
+        {"at_s": each.at_s, "found": {str(m): value for m, value in each.found.items()}} for each in soaked.cycles
+    ]
+    said = [_MASK(f"{type(each).__name__}: {each}") for each in (soaked.findings() if over else soaked.events)]
+    content = {"format": FORMAT, **asdict(about), "hours": soaked.hours, "over": over, "findings": said}
+    write_json(folder / RECORD, {**content, "drifts": [str(each) for each in drifts(soaked.cycles)], "cycles": cycles})
+    write_atomically(folder / PAGE, page(about, soaked, said, over=over), durable=over)
+
+
+def page(about: About, soaked: Soaked, said: list[str], *, over: bool) -> str:
+    """Return the page of a soak.
+
+    Args:
+        about: Its subject.
+        soaked: What was measured.
+        said: What was wrong, in words.
+        over: The soak has ended.
+    """
+    spent = soaked.cycles[-1].at_s / 3600 if soaked.cycles else 0.0
+    state = f"{spent:.2f} of {soaked.hours:g} h, {len(soaked.cycles)} cycles; {'over' if over else 'running'}"
+    wrong = "".join(f"<li>{html.escape(each)}</li>" for each in said) or "<li>Nothing so far.</li>"
+    lines = "".join(f"<li>{html.escape(str(each))}</li>" for each in drifts(soaked.cycles))
+    pictures = "\n".join(each.svg() for each in charts(soaked))
+    refresh = "" if over else f'<meta http-equiv="refresh" content="{REFRESH_S}">'
+    title = html.escape(f"Soak of {about.card} on {about.bench}")
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">{refresh}<title>{title}</title></head>
+<body><h1>{title}</h1>
+<p>{html.escape(about.subject)}; begun {about.begun}; {state}</p>
+<h2>Wrong</h2><ul>{wrong}</ul>
+<h2>Drifts</h2><ul>{lines}</ul>
+{pictures}
+</body></html>
+"""
+
+
+def charts(soaked: Soaked) -> list[LineChart]:
+    """Return a chart of each figure against time.
+
+    Args:
+        soaked: What was measured.
+    """
+    measures = dict.fromkeys(measure for each in soaked.cycles for measure in each.found)
+    made = []
+    for measure in measures:
+        at = [(each.at_s / 3600, each.found[measure]) for each in soaked.cycles if measure in each.found]
+        line = ChartLine(measure.place, tuple(Point(hour, value, value, value) for hour, value in at))
+        made.append(LineChart(str(measure), "", "hours", measure.quantity.value, (line,)))
+    return made
+
+
+def _say(text: str) -> None:
+    print(_MASK(f"  {text}"), flush=True)

@@ -1,0 +1,1 @@
+"""Load for hours: what drifts, breaks or flaps meanwhile."""

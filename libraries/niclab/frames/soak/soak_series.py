@@ -1,0 +1,151 @@
+"""The figures of a soak, one value a cycle, and what their drifts mean.
+
+A figure that drifts beyond what is allowed is the card's only where both servers kept their own pace: a round trip
+inside a server, which touches no card, is the measure of that. Memory that goes is nobody's for sure: a driver may keep
+it, and so may any program of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from niclab.core.decision import Decision
+from niclab.core.verdict import CardFailure, Undecided
+from niclab.stats.trends import FEWEST, Trend, trend
+
+WARM_UP = 0.1
+"""House rule: so large a part of a soak is warm-up, in which caches fill and clocks settle; a cycle at least."""
+
+
+class Quantity(Enum):
+    """A kind of figure, and its unit."""
+
+    RATE = "Mbit/s"
+    ROUND_TRIP = "us"
+    OWN_PACE = "us inside the server"
+    FREE_MEMORY = "MB free"
+    TEMPERATURE = "degrees C"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What may drift: ``falls``: a fall is worse, else a rise; ``part`` of where it began, or ``least`` in its unit."""
+
+    falls: bool
+    part: float
+    least: float = 0.0
+
+    def allowed(self, start: float) -> float:
+        """Return the drift that is allowed, in the unit of the figure.
+
+        Args:
+            start: Where it began.
+        """
+        return max(self.part * start, self.least)
+
+
+RULES: Mapping[Quantity, Rule] = {
+    Quantity.RATE: Rule(falls=True, part=0.1),
+    Quantity.ROUND_TRIP: Rule(falls=False, part=0.5),
+    Quantity.OWN_PACE: Rule(falls=False, part=0.25),
+    Quantity.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
+}
+"""House rules. Temperatures are recorded alone: they follow the room."""
+PACE = frozenset({Quantity.RATE, Quantity.ROUND_TRIP})
+"""Figures that follow the pace of both servers as well."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of a place, such as ``dut.p0 sends`` or ``peer``."""
+
+    quantity: Quantity
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.place}, {self.quantity.value}"
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What was measured in a cycle that ended ``at_s`` after the begin; a median or mean of each."""
+
+    at_s: float
+    found: Mapping[Measure, float]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The drift of a figure. ``trend`` and ``decision`` None: too few values, or none that is judged."""
+
+    measure: Measure
+    trend: Trend | None
+    decision: Decision | None
+
+    @property
+    def allowed(self) -> float | None:
+        """What is allowed, in the unit of the figure; None where nothing is judged."""
+        rule = RULES.get(self.measure.quantity)
+        return None if rule is None or self.trend is None else rule.allowed(abs(self.trend.start))
+
+    def __str__(self) -> str:
+        if self.trend is None:
+            return f"{self.measure}: too few cycles; expected: at least {FEWEST} after the warm-up"
+        allowed, rule = self.allowed, RULES.get(self.measure.quantity)
+        sign = -1 if rule is not None and rule.falls else 1
+        said = f"{self.measure}: from {self.trend.start:.4g}, changed by {self.trend.change:+.3g}"
+        if allowed is None:
+            return f"{said}; recorded"
+        return f"{said}; expected: at most {sign * allowed:+.3g} (house rule)"
+
+
+def drifts(cycles: Sequence[Cycle]) -> list[Drift]:
+    """Judge the drift of every figure, warm-up left out.
+
+    Args:
+        cycles: In the order of time.
+    """
+    left = cycles[max(1, round(WARM_UP * len(cycles))) :]
+    measures = dict.fromkeys(measure for each in cycles for measure in each.found)
+    return [_drift(measure, [each for each in left if measure in each.found]) for measure in measures]
+
+
+def _drift(measure: Measure, cycles: Sequence[Cycle]) -> Drift:
+    points = [(each.at_s, each.found[measure]) for each in cycles]
+    if len(points) < FEWEST:
+        return Drift(measure, None, None)
+    rule = RULES.get(measure.quantity)
+    falls = rule is not None and rule.falls
+    found = trend([at for at, _ in points], [-value if falls else value for _, value in points])
+    decision = None if rule is None else found.decision(rule.allowed(abs(found.start)))
+    shown = Trend(-found.start, -found.change, found.error, found.df) if falls else found
+    return Drift(measure, shown, decision)
+
+
+def findings(found: Sequence[Drift]) -> list[CardFailure | Undecided]:
+    """Say what the drifts of a soak mean.
+
+    Args:
+        found: All of them.
+
+    Returns:
+        Nothing where every judged figure stayed within what is allowed.
+    """
+    paces = [each for each in found if each.measure.quantity is Quantity.OWN_PACE]
+    unsteady = [str(each) for each in paces if each.decision is not Decision.MET]
+    said = list[CardFailure | Undecided]()
+    for each in found:
+        quantity = each.measure.quantity
+        if quantity is Quantity.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
+            continue
+        if each.decision is not Decision.MISSED:
+            said.append(Undecided(f"{each}; the cycles cannot tell"))
+        elif quantity in PACE and unsteady:
+            said.append(Undecided("; ".join([str(each), *unsteady])))
+        elif quantity in PACE:
+            said.append(CardFailure(f"{each}; both servers kept their pace"))
+        else:
+            said.append(Undecided(f"{each}; a driver may keep it, and so may a program of the server"))
+    return said
