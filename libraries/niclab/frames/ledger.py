@@ -140,8 +140,8 @@ class Ledger:
         if self._plan.until_stopped:
             return
         for port, said in dict.fromkeys(pair for leg in self.legs for pair in leg.backwards):
-            text = port.trouble(f"{said}; wanted: 64 bits that only grow").text
-            yield FrameFinding(FrameDifference.BACKWARDS, _culprit(port), text)
+            text = port.trouble(f"{said}; expected 64 bits that only grow").text
+            yield FrameFinding(FrameDifference.BACKWARDS, culprit_of(port), text)
 
     def _of_leg(self, leg: Leg) -> Iterator[FrameFinding]:
         for flow, stream in leg.streams.items():
@@ -154,7 +154,7 @@ class Ledger:
                 place = f"a program of {leg.receiver.role.value}"
                 yield from _of_flow(leg, stream, stream.at_program, leg.sent[flow], at_program, place)
         if leg.looks[1].strange:
-            text = f"{leg.name}: {leg.looks[1].strange} frames arrived whose content cannot be read; wanted: none"
+            text = f"{leg.name}: {leg.looks[1].strange} frames arrived whose content cannot be read; expected none"
             yield FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text)
         if self._plan.raw and self._plan.alone and all(each.at_port is Arrives.ALL for each in leg.streams.values()):
             yield from _counts(leg)
@@ -169,7 +169,7 @@ class Ledger:
                     continue
                 stream = self._plan.streams[flow]
                 text = f"{port.place} received {came.frames} frames of {stream.name} for {stream.receiver.name}"
-                yield FrameFinding(FrameDifference.MISDELIVERED, _culprit(port), f"{text}; wanted: none")
+                yield FrameFinding(FrameDifference.MISDELIVERED, culprit_of(port), f"{text}; expected none")
 
 
 def judge(findings: Sequence[FrameFinding], stood: Sequence[object] = ()) -> None:
@@ -190,10 +190,26 @@ def judge(findings: Sequence[FrameFinding], stood: Sequence[object] = ()) -> Non
     blame([Trouble(each.text, each.culprit is Culprit.CARD) for each in proven])
     if findings:
         said = [each.text for each in findings]
-        raise Undecided("\n".join(said + [f"meanwhile {one}; expected: both keep running" for one in stood]))
+        raise Undecided("\n".join(said + [f"meanwhile {one}; expected both to keep running" for one in stood]))
 
 
-def _culprit(port: Port) -> Culprit:
+def unknown_where(leg: Leg) -> str:
+    """Return why nobody can say where frames were lost: the tool lost some, or a counter ran backwards; else empty.
+
+    Args:
+        leg: Where they were sent.
+    """
+    if leg.looks[1].dropped:
+        return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}"
+    return f"nobody knows where, as {leg.backwards[0][1]} at {leg.backwards[0][0].name}" if leg.backwards else ""
+
+
+def culprit_of(port: Port) -> Culprit:
+    """Return whose fault it is where a port is at fault.
+
+    Args:
+        port: The port.
+    """
     return Culprit.CARD if port.role is Role.DUT else Culprit.PEER
 
 
@@ -207,8 +223,8 @@ def _said(came: ArrivedFlow | None) -> str:
 def _short(leg: Leg, stream: FrameStream, sent: SentFlow) -> Iterator[FrameFinding]:
     if sent.frames < stream.count:
         why = sent.refused or "its time was over"
-        text = f"{leg.name}: {stream.name}: {sent.frames} of {stream.count} frames could be sent ({why}); wanted: all"
-        yield FrameFinding(FrameDifference.LOST, Culprit.TOOL if not sent.refused else _culprit(leg.sender), text)
+        text = f"{leg.name}: {stream.name}: {sent.frames} of {stream.count} frames could be sent ({why}); expected all"
+        yield FrameFinding(FrameDifference.LOST, Culprit.TOOL if not sent.refused else culprit_of(leg.sender), text)
 
 
 def _of_flow(
@@ -217,52 +233,51 @@ def _of_flow(
     subject = f"{leg.name}: {stream.name}"
     arrived = came.frames if came else 0
     if expected is Arrives.NONE and arrived:
-        text = f"{subject}: {arrived} of {sent.frames} frames were delivered to {place}; wanted: none"
-        yield FrameFinding(FrameDifference.LEAKED, _culprit(leg.receiver), text)
+        text = f"{subject}: {arrived} of {sent.frames} frames were delivered to {place}; expected none"
+        yield FrameFinding(FrameDifference.LEAKED, culprit_of(leg.receiver), text)
     if expected not in (Arrives.ALL, Arrives.SOME):
         return
     least = sent.frames if expected is Arrives.ALL else min(1, sent.frames)
     if came is None or came.distinct < least:
         distinct = came.distinct if came else 0
         where, culprit = _lost_where(leg)
-        text = f"{subject}: {distinct} of {sent.frames} frames arrived at {place}, {where}; wanted: {expected.value}"
+        text = f"{subject}: {distinct} of {sent.frames} frames arrived at {place}, {where}; expected {expected.value}"
         yield FrameFinding(FrameDifference.LOST, culprit, text)
     if came is None:
         return
     example = f" ({came.example})" if came.example else ""
     if came.twice:
-        text = f"{subject}: {came.twice} frames arrived twice at {place}; wanted: each once"
+        text = f"{subject}: {came.twice} frames arrived twice at {place}; expected each once"
         yield FrameFinding(FrameDifference.TWICE, _doubler(leg), text)
     if came.late:
-        text = f"{subject}: {came.late} frames arrived behind later ones at {place}{example}; wanted: in order"
+        text = f"{subject}: {came.late} frames arrived behind later ones at {place}{example}; expected in order"
         yield FrameFinding(FrameDifference.REORDERED, Culprit.CARD, text)
     if came.damaged:
-        text = f"{subject}: {came.damaged} of {came.frames} frames arrived damaged at {place}{example}; wanted: as sent"
+        text = (
+            f"{subject}: {came.damaged} of {came.frames} frames arrived damaged at {place}{example}; expected as sent"
+        )
         yield FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text)
 
 
 def _lost_where(leg: Leg) -> tuple[str, Culprit]:
     """Return where frames were lost, by the first counter that says so; between the ports the card is on trial."""
-    if leg.looks[1].dropped:
-        return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
-    if leg.backwards:
-        port, said = leg.backwards[0]
-        return f"nobody knows where, as {said} at {port.name}", Culprit.TOOL
+    if unknown := unknown_where(leg):
+        return unknown, Culprit.TOOL
     sending, receiving = leg.counted
     refused = sending.tx_dropped + sending.tx_errors
     if refused:
-        return f"{refused} counted as dropped by {leg.sender.name}", _culprit(leg.sender)
+        return f"{refused} counted as dropped by {leg.sender.name}", culprit_of(leg.sender)
     if receiving.rx_missed_errors or receiving.rx_errors or receiving.rx_dropped:
         names = ("rx_missed_errors", "rx_errors", "rx_dropped")
         counts = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
-        return f"counted by {leg.receiver.name} as {', '.join(counts)}", _culprit(leg.receiver)
+        return f"counted by {leg.receiver.name} as {', '.join(counts)}", culprit_of(leg.receiver)
     sent = sum(each.frames for each in leg.sent.values())
     if any(each.made_by is not MadeBy.RAW for each in leg.streams.values()):
         return "counted by nobody as lost", Culprit.CARD
     if sending.tx_packets < sent:
-        return f"lost at {leg.sender.name}, which counted {sending.tx_packets} of {sent} sent", _culprit(leg.sender)
+        return f"lost at {leg.sender.name}, which counted {sending.tx_packets} of {sent} sent", culprit_of(leg.sender)
     if receiving.rx_packets >= sent:
-        return f"lost behind {leg.receiver.name}, which counted {receiving.rx_packets}", _culprit(leg.receiver)
+        return f"lost behind {leg.receiver.name}, which counted {receiving.rx_packets}", culprit_of(leg.receiver)
     counted = (
         f"{leg.sender.name} counted {sending.tx_packets} sent, {leg.receiver.name} {receiving.rx_packets} received"
     )
@@ -318,14 +333,14 @@ def _miscounted(
     """Find a wrong count: ``possible`` frames may have passed in addition to those that are ``sure``."""
     more = counted - sure.frames
     if not 0 <= more <= possible.frames + UNSEEN:
-        text = f"{port.place} counted {counted} frames {way}; wanted: {sure.frames}, as the tool did"
+        text = f"{port.place} counted {counted} frames {way}; expected {sure.frames}, as the tool did"
         also = f", and at most {possible.frames} of its system" if possible.frames else ""
-        yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), text + also)
+        yield FrameFinding(FrameDifference.MISCOUNTED, culprit_of(port), text + also)
         return
     unseen = max(0, more - possible.frames)
     least = sure.least + (possible.least if more >= possible.frames else 0) + UNSEEN_LEAST * unseen
     most = sure.most + (possible.most if more else 0) + UNSEEN_MOST * unseen
     if not any(least <= counted_bytes - fcs <= most for fcs in (0, FCS_BYTES * counted)):
         wanted = str(least) if least == most else f"{least} to {most}"
-        text = f"{port.place} counted {counted_bytes} bytes {way} in {counted} frames; wanted: {wanted}"
-        yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), f"{text}, or {FCS_BYTES} more for each FCS")
+        text = f"{port.place} counted {counted_bytes} bytes {way} in {counted} frames; expected {wanted}"
+        yield FrameFinding(FrameDifference.MISCOUNTED, culprit_of(port), f"{text}, or {FCS_BYTES} more for each FCS")
