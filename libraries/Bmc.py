@@ -38,7 +38,7 @@ class Bmc(BenchLibrary):
         for bmc in (target.ipmi if entry and entry.ipmi else None, target.redfish if entry and entry.redfish else None):
             if bmc is not None and (found := bmc.power_status()) is not state:
                 name = type(bmc).__name__
-                raise BenchFault(f"{target.name}: {name} reports power {found.value}, wanted {state.value}")
+                raise BenchFault(f"{target.name}: {name} reports power {found.value}; expected {state.value}")
 
     @keyword
     def sensors_should_be_readable(self, server: Role) -> None:

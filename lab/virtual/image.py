@@ -273,7 +273,7 @@ def extract_elf(image: bytes) -> bytes:
     elif stream.startswith(b"\x28\xb5\x2f\xfd"):
         elf = _from_zstd(stream)
     else:
-        raise ImageError(f"the kernel in its image begins with {stream[:6].hex(' ')}; expected: an xz or zstd stream")
+        raise ImageError(f"the kernel in its image begins with {stream[:6].hex(' ')}; expected an xz or zstd stream")
     if not elf.startswith(b"\x7fELF"):
         raise ImageError("the kernel in its image is no ELF file")
     return elf

@@ -103,7 +103,7 @@ def test_frames_that_are_lost_otherwise_than_in_outages_are_the_cards(
     monkeypatch.setattr(clean.run.bench, "paths", clean.run.bench.paths[::-1])
     clean.spoil("drop")
     with pytest.raises(
-        CardFailure, match=r"frames lost in \d+ places, \d+ outside of outages \(seed 1\); wanted: at most"
+        CardFailure, match=r"frames lost in \d+ places, \d+ outside of outages \(seed 1\); expected at most"
     ):
         changing(when_set=lambda: time.sleep(1.5))
 

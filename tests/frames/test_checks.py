@@ -124,7 +124,7 @@ def test_refusals_that_come_late_are_awaited(clean: Namespaces) -> None:
             r"(?s)dut\.p1 to peer\.p1: .* damaged at peer\.p1 .*byte 17 of \d+ is 0x.., sent 0x..; 1 bit"
             r".*peer\.p1 to dut\.p1: .* damaged at dut\.p1 ",
         ),
-        ("twice", r"(?s)frames arrived twice at peer\.p1 .*; wanted: each once.* arrived twice at dut\.p1 "),
+        ("twice", r"(?s)frames arrived twice at peer\.p1 .*; expected each once.* arrived twice at dut\.p1 "),
     ],
 )
 def test_a_card_that_damages_frames_fails(clean: Namespaces, word: str, says: str) -> None:
@@ -200,7 +200,7 @@ def test_records_over_sockets_are_judged(clean: Namespaces) -> None:
     exchange.exchange(clean.run, streams, said.append)
     assert len(said) == len(streams) and all(re.search(r" (\d+) sent, \1 at the program$", line) for line in said), said
     clean.spoil("drop")
-    with pytest.raises(CardFailure, match=r"p1: datagrams: \d+ of 149 frames arrived at a program of .*; wanted: all"):
+    with pytest.raises(CardFailure, match=r"p1: datagrams: \d+ of 149 frames arrived at a program of .*; expected all"):
         exchange.exchange(clean.run, streams, str)
 
 

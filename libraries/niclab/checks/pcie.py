@@ -55,13 +55,13 @@ def require_link(run: Run, say: Say) -> None:
         )
         if narrowest.width != width and not deviation:
             found, able = f"x{narrowest.width} ({_shown(narrowest)})", narrowest.upstream.lnkcap_width
-            text = f"{port.place} trained to {found}, sheet {card.name} wants x{width}"
+            text = f"{port.place} trained to {found}; expected x{width} (sheet {card.name})"
             problems.append(
                 _of_slot(text, narrowest, f"x{able}") if able and able < width else Trouble(text, of_card=True)
             )
         if slowest.gts != speed_gts:
             found = f"{slowest.gts:g} GT/s ({_shown(slowest)})"
-            text = f"{port.place} trained to {found}, sheet {card.name} wants {speed_gts:g} GT/s"
+            text = f"{port.place} trained to {found}; expected {speed_gts:g} GT/s (sheet {card.name})"
             problems.append(_slow(text, slowest, speed_gts))
     blame(problems)
     if deviation:
@@ -139,7 +139,7 @@ class PcieErrorCounters:
             say(f"{slot}: {grown or 'no new errors'}")
             shown = ", ".join(f"{name} by {count}" for name, count in grown.items())
             if grown:
-                problems.append(f"dut: PCI Express errors of {slot} grew: {shown}; wanted: none")
+                problems.append(f"dut: PCI Express errors of {slot} grew: {shown}; expected none")
         gone = sorted(set(before) - set(after))
         problems += [f"dut: {slot} is gone, or counts its errors no more" for slot in gone]
         fail_with(problems)

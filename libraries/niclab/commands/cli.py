@@ -52,7 +52,7 @@ def _check_installation(repository: Path) -> None:
     missing = [name for name in ("suites", "resources", "lab") if not (repository / name).is_dir()]
     if missing:
         raise BenchFault(
-            f"{repository}: holds no {', '.join(missing)}; expected: an installation that brings them: pip install ."
+            f"{repository}: holds no {', '.join(missing)}; expected an installation that brings them: pip install ."
         )
 
 

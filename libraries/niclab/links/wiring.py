@@ -17,9 +17,9 @@ from niclab.run.run import Run
 
 LOSS_WITHIN_S = 10.0
 RETURN_WITHIN_S = 30.0
-"""House rule: autonegotiation takes a few seconds; this proves wiring, not speed (the sheet's limits do)."""
+"""Assumption: autonegotiation takes a few seconds; this proves wiring, not speed (the sheet's limits do)."""
 LEARNED_WITHIN_S = 10.0
-"""House rule: some switches tell what they have learned only every few seconds, and spanning tree holds a
+"""Assumption: some switches tell what they have learned only every few seconds, and spanning tree holds a
 port back that came up just now, unless it is an edge port."""
 PINGS = 10
 
@@ -96,7 +96,7 @@ def require_learned(run: Run, port: Port) -> str:
     except NotInTime as error:
         where = ", ".join(sorted(found)) or "no port"
         raise BenchFault(
-            f"{run.switch.name}: the address {address} of {port.name} is at {where}; wanted: {wanted} alone; "
+            f"{run.switch.name}: the address {address} of {port.name} is at {where}; expected {wanted} alone; "
             f"check the cables against switch.ports of the bench file {run.bench.file}"
         ) from error
     return wanted
@@ -114,7 +114,7 @@ def mac_of(run: Run, port: Port) -> str:
     """
     address = run.server_of(port).host.links.interface(run.interface(port)).mac
     if address is None:
-        raise BenchFault(f"{port.place}: its interface has no MAC address; wanted: one, to look for on the switch")
+        raise BenchFault(f"{port.place}: its interface has no MAC address; expected one, to look for on the switch")
     return address
 
 

@@ -29,7 +29,7 @@ class Vlans:
         self._need(VlanMib.Q_BRIDGE)
         rows = self._agent.walk(self._model.variable("dot1qVlanStaticRowStatus"))
         if not rows:
-            raise BenchFault(f"{self._agent.name}: dot1qVlanStaticTable has no rows; wanted: VLAN 1 at least")
+            raise BenchFault(f"{self._agent.name}: dot1qVlanStaticTable has no rows; expected VLAN 1 at least")
         return frozenset(index[0] for index in rows)
 
     def of(self, port: str) -> PortVlans:
@@ -55,7 +55,7 @@ class Vlans:
         """
         self._need(VlanMib.Q_BRIDGE)
         if not FIRST_VLAN <= vlan <= LAST_VLAN:
-            raise BenchFault(f"{self._agent.name}: VLAN {vlan} is not wanted; wanted: {FIRST_VLAN}..{LAST_VLAN}")
+            raise BenchFault(f"{self._agent.name}: VLAN {vlan} is not wanted; expected {FIRST_VLAN}..{LAST_VLAN}")
         status = self._model.variable("dot1qVlanStaticRowStatus").at(vlan)
         self._agent.set_and_see(
             (status, _CREATE_AND_GO), within_s=self._model.set_seen_within_s, same=lambda found, _: found == _ACTIVE
@@ -82,7 +82,7 @@ class Vlans:
         else:
             self._set_by_lists(port, wanted)
         if (found := self.of(port)) != wanted:
-            raise BenchFault(f"{self._agent.name}: port {port} has VLANs {found}; wanted: {wanted}")
+            raise BenchFault(f"{self._agent.name}: port {port} has VLANs {found}; expected {wanted}")
 
     def bridge_port(self, port: str) -> int:
         """The number by which the bridge MIBs call the port.
@@ -94,7 +94,7 @@ class Vlans:
         for bridge_port, of_index in bridge_ports(self._agent, self._model).items():
             if of_index == index:
                 return bridge_port
-        raise BenchFault(f"{self._agent.name}: port {port} (ifIndex {index}) is no port of its bridge; wanted: one")
+        raise BenchFault(f"{self._agent.name}: port {port} (ifIndex {index}) is no port of its bridge; expected one")
 
     def _set_access(self, port: str, wanted: PortVlans) -> None:
         if wanted.tagged or wanted.untagged != {wanted.pvid}:

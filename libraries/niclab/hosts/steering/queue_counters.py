@@ -35,6 +35,6 @@ def frames_by_queue(counters: Counters) -> dict[int, int]:
             continue
         queue = int(next(group for group in match.groups() if group is not None))
         if queue in found:
-            raise ReadError(f"two counters are of receive queue {queue}, the second is {name!r}; expected: one")
+            raise ReadError(f"two counters are of receive queue {queue}, the second is {name!r}; expected one")
         found[queue] = value
     return found

@@ -47,7 +47,7 @@ def typeset(content: Content, issued: str, look: Path = LOOK) -> bytes:
     try:
         import typst
     except ImportError as error:
-        raise BenchFault("certificate.pdf: package typst is not installed; expected: make setup") from error
+        raise BenchFault("certificate.pdf: package typst is not installed; expected it: make setup") from error
     plain = replace(content, parts=tuple(map(_printed, content.parts)))
     try:
         made = typst.compile(
@@ -60,7 +60,7 @@ def typeset(content: Content, issued: str, look: Path = LOOK) -> bytes:
     except (typst.TypstError, OSError, ValueError) as error:
         raise BenchFault(f"{look / TEMPLATE}: cannot be typeset: {error}") from error
     if not isinstance(made, bytes):
-        raise BenchFault(f"{look / TEMPLATE}: made {type(made).__name__}; expected: one PDF file")
+        raise BenchFault(f"{look / TEMPLATE}: made {type(made).__name__}; expected one PDF file")
     return made
 
 

@@ -103,7 +103,7 @@ class EffectAnswer:
 def wish_of(wanted: Prediction, source: str) -> Expected:
     """The region of the change, in percent of the figure without the setting; all numbers where nobody knows it."""
     if wanted.unknown is not None:
-        return Expected(f"any change, as {wanted.unknown}", -100.0, math.inf)
+        return Expected(f"any change: {wanted.unknown}", -100.0, math.inf)
     if wanted.ratio is not None and wanted.within_percent is not None:
         low, high = (100 * (wanted.ratio * (1 + sign * wanted.within_percent / 100) - 1) for sign in (-1, 1))
         text = f"{wanted.ratio:g} times as much within {wanted.within_percent:g} % ({source})"

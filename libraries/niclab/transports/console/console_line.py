@@ -18,7 +18,7 @@ WRITE_WITHIN_S = 5.0
 _OPEN_WITHIN_S = 10.0
 _CONTROLS = "\a\b\t\n\r\x1b"
 _LEAST_NOISE, _NOISE_SHARE = 3, 0.3
-"""House rule: so many characters, and such a share of all, are no text. Screens of firmware have single ones."""
+"""Assumption: so many characters, and such a share of all, are no text. Screens of firmware have single ones."""
 _NOISE_SHOWN = 40
 
 
@@ -39,10 +39,10 @@ class ConsoleEndpoint:
 
     @property
     def speed(self) -> str:
-        """Who sets the speed of the line, and to what, in words."""
+        """The side that sets the speed of the line, and the speed, in words."""
         if self.url.startswith("tcp:"):
-            return "the console server sets the speed of the line; expected: that of the server's console"
-        return f"the line runs at {self.baud} Bd; expected: that of the server's console, as `baud` in the bench file"
+            return "the console server sets the speed of the line; expected that of the server's console"
+        return f"the line runs at {self.baud} Bd; expected that of the server's console, as `baud` in the bench file"
 
 
 def noise_in(text: str) -> str:

@@ -119,7 +119,8 @@ def _open_line(endpoint: ConsoleEndpoint) -> Line:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in ("tcp", "rfc2217") or not host or not port:
         raise BenchFault(
-            f"{endpoint.name}: console url is {endpoint.url!r}, wanted rfc2217://host:port, tcp://host:port or /dev/..."
+            f"{endpoint.name}: console url is {endpoint.url!r}; expected rfc2217://host:port, "
+            "tcp://host:port or /dev/..."
         )
     if parts.scheme == "tcp":
         return TcpLine(host, port)
@@ -306,7 +307,7 @@ class SerialConsole:
         The kernel must allow it (sysctl kernel.sysrq) and hold its console on this line.
         """
         if not re.fullmatch(r"[0-9a-z]", key):
-            raise BenchFault(f"{self.name}: SysRq key is {key!r}, wanted one of 0-9 and a-z")
+            raise BenchFault(f"{self.name}: SysRq key is {key!r}; expected one of 0-9 and a-z")
         self.send_break()
         pause(_AFTER_BREAK_S)
         self.write(key.encode())
