@@ -24,8 +24,8 @@ AVOIDED = {
 }
 """Pattern -> what to write instead."""
 READ = (
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "suites", "resources", "libraries", "lab/benches"),
-    "lab/plans",
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "suites", "resources", "libraries", "lab", "benchmarks"),
+    *("ci", "tests", ":!tests/test_language.py"),
 )
 QUOTED = re.compile(r"Please stand by")
 """Text of others that a reader of a console looks for."""

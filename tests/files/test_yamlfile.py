@@ -127,7 +127,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ("part: {text: wrong}\n", "1: part.text: wrong; expected right"),
     ],
 )
-def test_a_problem_is_one_line_with_place_value_and_wish(tmp_path: Path, text: str, line: str) -> None:
+def test_a_problem_is_one_line_with_place_value_and_expectation(tmp_path: Path, text: str, line: str) -> None:
     assert f"toy.yaml:{line}" in fault(tmp_path, text)
 
 

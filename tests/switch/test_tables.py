@@ -61,7 +61,7 @@ class TestAddresses:
             switch.tables.ports_of_mac(MAC)
 
     def test_a_switch_with_a_bridge_for_each_vlan_is_asked_by_vlan(self, fake: FakeSwitch) -> None:
-        """The agent itself has the bridge of VLAN 1, which is empty; bridge ports of each VLAN begin anew."""
+        """The agent itself has the bridge of VLAN 1, which is empty; bridge ports of each VLAN begin again."""
         bridges = {}
         for vlan, port in ((20, "Gi1/0/1"), (30, PORT)):
             bridge = ToyMib()

@@ -311,7 +311,7 @@ def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
 def test_what_should_change_little_may_neither_lose_nor_gain_much(with_it: float, met: bool) -> None:
     wanted = Prediction(loses_at_most_percent=10, gains_at_most_percent=10)
     assert wanted.allows(with_it / 47) is met
-    expected, change = effect.wish_of(wanted, "test"), 100 * (with_it / 47 - 1)
+    expected, change = effect.expectation_of(wanted, "test"), 100 * (with_it / 47 - 1)
     assert (expected.decide(change - 0.1, change + 0.1) is Decision.MET) is met
     assert expected.text == "at most 10 % less and 10 % more (test)"
 

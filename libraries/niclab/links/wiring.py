@@ -1,4 +1,4 @@
-"""Proof that the cables lie as the bench file says, before anything is judged by them.
+"""Proof that the cables are connected as the bench file says, before anything is judged by them.
 
 A path is broken at one place and both of its ends, and no other port, must lose carrier; mended, both must get it back.
 A path with a ``pull`` command is broken by it; without one, by taking the dut's end down, which the peer must see.

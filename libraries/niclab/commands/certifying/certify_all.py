@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> ExitStatus:
 
 
 def run(cards: Sequence[str], benches: Sequence[Path], words: Sequence[str], results: Path) -> ExitStatus:
-    """Qualify cards, as many at a time as there are benches; return the gravest status of all.
+    """Qualify cards, as many at a time as there are benches; return the worst status of all.
 
     Args:
         cards: Names of the card sheets.
@@ -141,7 +141,7 @@ class _Benches:
         own.mkdir()
         command = [*NICLAB, "certify", str(file), "--card", card, *self._words]
         environment = os.environ | {LOCK: str(self._folder / "measuring.lock")}
-        with (own / "said.txt").open("wb") as said:
+        with (own / "output.txt").open("wb") as said:
             process = subprocess.Popen(
                 [*command, "--results", str(own)],
                 stdin=subprocess.DEVNULL,

@@ -100,7 +100,7 @@ class EffectAnswer:
         return said if self.judged else said.replace(verdict, ": not judged")
 
 
-def wish_of(wanted: Prediction, source: str) -> Expected:
+def expectation_of(wanted: Prediction, source: str) -> Expected:
     """The region of the change, in percent of the figure without the setting; all numbers where nobody knows it."""
     if wanted.unknown is not None:
         return Expected(f"any change: {wanted.unknown}", -100.0, math.inf)
@@ -299,7 +299,7 @@ class _Runs:
 
 def _expected(measured: MeasuredPath, wanted: Prediction, source: str) -> Expected:
     if wanted.window_bytes is None:
-        return wish_of(wanted, source)
+        return expectation_of(wanted, source)
     fact = measured.run.card.limits.tcp_fraction_of_line_rate
     least = None if isinstance(fact, Unknown) else fact
     return receive_window.expected(measured.run, measured.ends, wanted.window_bytes, measured.rate_mbps, least, source)

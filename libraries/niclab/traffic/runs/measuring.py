@@ -112,7 +112,7 @@ def session(
 
 
 class Session:
-    """Runs one after the other; what was counted after one is what was counted before the next: nothing flows between.
+    """Runs one after the other; the counters after one serve as the baseline of the next.
 
     Whoever does something else with the ports between two runs says so by :meth:`forget`. See :func:`session`.
     """
