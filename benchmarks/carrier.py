@@ -71,7 +71,7 @@ class Watcher:
     def wait(self, wanted: str) -> float:
         """Monotonic time at which its next line came, which must be ``wanted``."""
         at, said = self._said.get(timeout=WITHIN_S)
-        assert said == wanted, f"the watcher says {said!r}, wanted {wanted!r}"
+        assert said == wanted, f"the watcher says {said!r}; expected {wanted!r}"
         return at
 
     def there_and_back_ms(self) -> float:

@@ -264,7 +264,7 @@ class Lab:
         if overlaps or self.counts["double"]:
             problems.append("a bench was used twice at once")
         if utilisation < self.options.at_least:
-            problems.append(f"utilisation {utilisation:.3f}; expected: at least {self.options.at_least}")
+            problems.append(f"utilisation {utilisation:.3f}; expected at least {self.options.at_least}")
         return problems
 
 

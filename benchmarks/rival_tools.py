@@ -52,7 +52,7 @@ PACKAGES = {
     "python3-yaml": "libyaml-0-2",
     "socat": "libwrap0",
 }
-"""What the selftests need and the servers do not have -> what it needs in turn."""
+"""Needs of the selftests that the servers do not have -> what each needs in turn."""
 PLACE = "/srv/kernel"
 PEER_PORT = 2222
 PROGRAMS = (
@@ -90,7 +90,7 @@ Cases = dict[str, str]
 
 
 def read_ktap(text: str) -> Cases:
-    """What a selftest in Python said of its cases."""
+    """The cases of a selftest in Python, as it reports them."""
     cases = {}
     for word, name, excuse, reason in _KTAP.findall(text):
         cases[name] = f"{excuse.lower()}: {reason}" if excuse else "ok" if word == "ok" else "failed"
@@ -101,7 +101,7 @@ def read_ktap(text: str) -> Cases:
 
 
 def read_shell(text: str) -> Cases:
-    """What a selftest of ``net/forwarding`` said of its cases."""
+    """The cases of a selftest of ``net/forwarding``, as it reports them."""
     cases = {name: "ok" if word == "OK" else word.lower() for name, word in _SHELL.findall(text) if "SKIP:" not in name}
     skipped = re.search(r"SKIP: ([^\[\n]*)", text)
     return cases or {"": skipped[1].strip() if skipped else _last_line(text)}
@@ -252,7 +252,7 @@ class Servers:
         self.said("dut", f'printf "%s\n" {printed} | tee {folder}/net.config > {folder}/hw/net.config')
 
     def versions(self) -> dict[str, str]:
-        """Of what was run, and of the kernel that it ran on."""
+        """Versions of what was run, and of the kernel that it ran on."""
         return {
             "selftests of Debian's": driver_source.folder(KERNEL, members=MEMBERS).name.rpartition("-")[0],
             "servers' kernel": self.said("dut", "uname -v").strip(),

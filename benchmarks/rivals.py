@@ -81,7 +81,7 @@ PICKS = (
     Pick(EMULEX, "card:dut vlan-leak=1", (VLAN,)),
     Pick(SOLARFLARE, "card:dut csum-fragments=1"),
     Pick(INTEL, "cable:a.dut rate_factor=0.02"),
-    Pick(INTEL, "cable:a.dut carrier_stuck", cannot="ethtool_extended_state.sh, which wants a port without a cable"),
+    Pick(INTEL, "cable:a.dut carrier_stuck", cannot="ethtool_extended_state.sh, which needs a port without a cable"),
     Pick(INTEL, "cable:b silent", cannot="drivers/net/bonding, whose links are pairs of veth"),
 )
 ELSEWHERE = {
@@ -98,7 +98,7 @@ ELSEWHERE = {
 
 @dataclass
 class Record:
-    """What the tools said of a card, sound or with a defect: tool -> its cases, and rates in Mbit/s."""
+    """The reports of the tools on a card, sound or with a defect: tool -> its cases, and rates in Mbit/s."""
 
     card: str
     defect: str
@@ -116,7 +116,7 @@ class Record:
 
 
 def record_of(card: str, defect: str) -> Record:
-    """What is known so far."""
+    """The results so far."""
     found = Record(card, defect)
     return Record(**json.loads(found.file.read_text())) if found.file.exists() else found
 
@@ -249,7 +249,7 @@ class Turn:
 
 
 def cell(pick: Pick, sound: Record, found: Record, tools: Sequence[str]) -> str:
-    """What a tool, or several, made of a defect."""
+    """The result of a tool, or of several, for a defect."""
     if any(tool not in found.cases or tool not in sound.cases for tool in tools):
         return "not run"
     worse = {tool: cases for tool in tools if (cases := seen(sound, found, tool))}
@@ -278,7 +278,7 @@ def lines(rows: Sequence[Declared]) -> Iterator[str]:
 
 
 def not_run(records: Sequence[Record]) -> Iterator[str]:
-    """Which selftests could not run, and why: as they said themselves, then as their topology says."""
+    """The selftests that could not run, and why: as they said themselves, then as their topology says."""
     said: dict[str, str] = {}
     for record in records:
         for tool, cases in record.cases.items():

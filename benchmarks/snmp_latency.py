@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200)
     given = parser.parse_args()
     if given.rounds < 20:
-        parser.error(f"--rounds is {given.rounds}, wanted at least 20")
+        parser.error(f"--rounds is {given.rounds}; expected at least 20")
     with tempfile.TemporaryDirectory() as directory, ThrowawaySnmpd(Path(directory)) as agent:
         times = measure(agent, given.rounds)
     print(report(times))

@@ -103,10 +103,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200)
     given = parser.parse_args()
     if given.rounds < 20:
-        parser.error(f"--rounds is {given.rounds}, wanted at least 20")
+        parser.error(f"--rounds is {given.rounds}; expected at least 20")
     if given.address:
         if given.key is None:
-            parser.error("--key is missing, wanted with --address")
+            parser.error("--key is missing; expected with --address")
         endpoint = SshEndpoint(given.address, given.address, given.port, given.user, given.key, given.known_hosts)
         print(report(measure(endpoint, given.rounds, 10)))
         return 0

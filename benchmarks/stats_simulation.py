@@ -22,12 +22,13 @@ from niclab.core.decision import FAMILY, Decision
 from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
-from niclab.stats.questions import Direction, Outcome, at_least, at_most, raises_by, stays_within
+from niclab.stats.questions import Direction, Expected, Outcome, at_least, at_most, raises_by
 from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.student import t_quantile
 from niclab.traffic.runs import retransmissions
 from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES
 
+ALIKE = Expected("within 5 % either way", -5, 5)
 PLANS = {
     "quick, 3..8": SamplingPlan(first_look=3, most=8),
     "full, 5..12": SamplingPlan(),
@@ -135,7 +136,7 @@ def comparison_errors(count: int, seed: int) -> None:
 
     def equivalence(rng: random.Random) -> Outcome:
         pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 105), strict=True))
-        return judge_pairs(pairs, stays_within(5), SamplingPlan())
+        return judge_pairs(pairs, ALIKE, SamplingPlan())
 
     def baseline(size: int, days: int, deviation: float) -> Callable[[random.Random], Outcome]:
         def case(rng: random.Random) -> Outcome:
@@ -146,9 +147,9 @@ def comparison_errors(count: int, seed: int) -> None:
         return case
 
     cases: dict[str, Callable[[random.Random], Outcome]] = {
-        "effect of +20 %, wanted 20 %": effect,
+        "effect of +20 %; expected 20 %": effect,
         "the same while the bench slows by 1 % a block": drifting,
-        "effect of +5 %, wanted within 5 %": equivalence,
+        "effect of +5 %; expected within 5 %": equivalence,
         "2 % worse than a day of 5 runs, allowed 2 %, days differ by 1 %": baseline(5, 1, 0.01),
         "2 % worse than 3 days of 12 runs, allowed 2 %, days differ by 1 %": baseline(12, 3, 0.01),
         "2 % worse than 3 days of 12 runs, allowed 2 %, days differ by 3 %": baseline(12, 3, 0.03),
@@ -311,7 +312,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if given.series < 100:
-        parser.error(f"--series is {given.series}, wanted at least 100")
+        parser.error(f"--series is {given.series}; expected at least 100")
     for part in (limit_errors, intermittent_faults, bursts, families, late_alarms, others, comparison_errors, cost):
         part(given.series, given.seed)
     return 0

@@ -37,10 +37,10 @@ def main(count: int, url: str | Path) -> None:
         print(f"import: {count} runs of {FIGURES} figures in {spent:.1f} s, {count / spent:.0f} runs/s")
         begun = time.perf_counter()
         runs = store.runs_of("card-7")
-        print(f"history of one card: {len(runs)} runs in {time.perf_counter() - begun:.3f} s; wanted: at most 1 s")
+        print(f"history of one card: {len(runs)} runs in {time.perf_counter() - begun:.3f} s; expected at most 1 s")
         begun = time.perf_counter()
         page = page_of_card(store, "card-7", runs)
-        print(f"page: {len(page)} characters in {time.perf_counter() - begun:.2f} s; wanted: at most 3 s")
+        print(f"page: {len(page)} characters in {time.perf_counter() - begun:.2f} s; expected at most 3 s")
 
 
 if __name__ == "__main__":

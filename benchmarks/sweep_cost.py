@@ -93,7 +93,7 @@ def measured(found: Sequence[measurements.Measurement]) -> None:
     """Print what the points of a run took."""
     points = [each for each in found if "message_bytes" in each.key.parameters]
     if not points:
-        raise SystemExit("no points of a sweep in this run; wanted: a run of the suite sweep")
+        raise SystemExit("no points of a sweep in this run; expected a run of the suite sweep")
     took = 0
     for each in points:
         is_udp = each.key.parameters["test"] == TrafficTest.UDP_STREAM.value

@@ -200,7 +200,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=100, help="power status calls, each way")
     options = parser.parse_args()
     if min(options.rounds, options.cycles, options.calls) < 1:
-        parser.error("--rounds, --cycles and --calls: wanted numbers above 0")
+        parser.error("--rounds, --cycles and --calls; expected numbers above 0")
     bench = layout.bench(options.name)
     load_1min, load_5min, _ = os.getloadavg()
     print(

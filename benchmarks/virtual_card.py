@@ -76,7 +76,7 @@ def want_carrier(servers: Servers, role: str, name: str) -> None:
         SystemExit: When it has none in time.
     """
     if not servers.until(role, f"grep -qx 1 /sys/class/net/{name}/carrier"):
-        raise SystemExit(f"{role}: {name} has no carrier after {READY_WITHIN_S} s; wanted: both ends of path a up")
+        raise SystemExit(f"{role}: {name} has no carrier after {READY_WITHIN_S} s; expected both ends of path a up")
 
 
 def serve(servers: Servers, role: str) -> None:

@@ -79,5 +79,5 @@ class BenchLibrary:
             return chosen
         name = BuiltIn().get_variable_value("${PROFILE}", Profile.QUICK.value)
         if name not in [each.value for each in Profile]:
-            raise BenchFault(f"variable PROFILE: {name!r} is no profile; expected: quick or full")
+            raise BenchFault(f"variable PROFILE: {name!r} is no profile; expected quick or full")
         return Profile(name)

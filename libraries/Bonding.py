@@ -39,10 +39,10 @@ class Bonding(BenchLibrary):
 
         Args:
             mode: Mode of the bonds, for example ``balance-rr``.
-            miimon_ms: Time in ms between two looks of the driver at the links.
+            miimon_ms: Link monitoring interval in ms.
             primary_reselect: Makes the first path the primary, and says when it is used again after it has returned.
             lacp_rate: With 802.3ad, how often the partner sends a LACPDU: ``fast`` (each second) or ``slow`` (30 s).
-            min_links: With 802.3ad, the fewest links with which the bond has carrier.
+            min_links: With 802.3ad, the minimum number of active links for carrier.
             arp_interval_ms: Instead of ``miimon_ms``, time in ms between two ARP requests to the other bond.
             updelay_ms: Time in ms for which a link must have returned before it is used.
             downdelay_ms: Time in ms for which a link must have failed before it is left.

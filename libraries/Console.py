@@ -45,7 +45,7 @@ class Console(BenchLibrary):
         if (status, output.strip()) != (7, expected):
             raise BenchFault(
                 f"{target.name} console: 'uname -n; (exit 7)' gave status {status} and {output.strip()!r}; "
-                f"wanted 7 and {expected!r}: is this the console of another machine?"
+                f"expected 7 and {expected!r}: is this the console of another machine?"
             )
 
     @keyword

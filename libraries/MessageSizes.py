@@ -27,7 +27,7 @@ class MessageSizes(BenchLibrary):
         """Send messages of every size at every MTU from the dut over the first path.
 
         Large ones reach the sheet's limits; the others carry what a point that was measured before predicts: a message
-        costs no more than a larger one, and a frame no more than a larger one (less a quarter, house rule).
+        costs no more than a larger one, and a frame no more than a larger one (less a quarter, assumption).
 
         Args:
             test: ``TCP_STREAM``, ``TCP_SENDFILE`` or ``UDP_STREAM``.

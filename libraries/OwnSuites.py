@@ -1,4 +1,4 @@
-"""What suites of one's own need in addition to SSHLibrary: names of ports, verdicts, the undo of what they change."""
+"""Keywords of suites of one's own, besides SSHLibrary: names of ports, verdicts, the undo of what they change."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
             self.login_with_public_key(ssh.user, str(ssh.key_file), delay="0 s", keep_alive_interval="10 s")
         except SSHException as error:
             self.close_connection()
-            raise BenchFault(f"{self._server.value}: {error}; expected: a host key of {ssh.known_hosts}") from error
+            raise BenchFault(f"{self._server.value}: {error}; expected a host key of {ssh.known_hosts}") from error
         client.get_transport().sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @keyword

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -20,6 +20,24 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARIES = REPOSITORY / "libraries"
 NICLAB = LIBRARIES / "niclab"
 KEYWORD_LIBRARY_LINES = 120
+LIBRARIES_LINES = 64_000
+"""A little above what they have. Whoever needs more looks first for what can go."""
+FILE_LINES, FUNCTION_LINES, FOLDER_FILES = 450, 50, 15
+LONG_FUNCTIONS = {
+    "checks/pcie.py:require_link",
+    "commands/certifying/certify.py:run",
+    "commands/cli.py:_parser",
+    "commands/doctor.py:examine",
+    "links/carrier.py:expect",
+    "report/allure/allure.py:generate",
+    "report/certificate/certificate.py:_certificate",
+    "report/evidence/runfolder.py:new_run",
+    "traffic/effects/effect.py:ask",
+    "traffic/limits/limit.py:ask",
+}
+"""Functions that are longer."""
+SAME_NAMES = {"common", "freebsd", "linux", "parity", "timing"}
+"""Names of modules that several have: parts of systems, and a command with the module that does its work."""
 BELOW = {"core": set[str](), "files": {"core"}, "transports": {"core", "files"}}
 """Package -> the packages of niclab that it may import; the others may import any, as long as there is no cycle."""
 
@@ -129,6 +147,31 @@ def test_a_keyword_library_is_vocabulary(file: Path) -> None:
     text = file.read_text()
     assert len(text.splitlines()) <= KEYWORD_LIBRARY_LINES
     assert "get_library_instance" not in text
+
+
+def test_the_libraries_do_not_grow_by_themselves() -> None:
+    sizes = {file: len(file.read_text().splitlines()) for file, _ in trees(LIBRARIES)}
+    assert sum(sizes.values()) <= LIBRARIES_LINES
+    assert {file: size for file, size in sizes.items() if size > FILE_LINES} == {}
+
+
+def test_functions_are_short() -> None:
+    long = {
+        f"{file.relative_to(NICLAB)}:{node.name}"
+        for file, tree in trees(NICLAB)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES
+    }
+    assert long == LONG_FUNCTIONS
+
+
+def test_a_folder_can_be_looked_over() -> None:
+    modules = [file for file, _ in trees(NICLAB) if file.stem != "__init__"]
+    counts = Counter(file.parent for file in modules)
+    assert {folder: count for folder, count in counts.items() if count > FOLDER_FILES} == {}
+    names = Counter(file.stem for file in modules)
+    assert {name for name, count in names.items() if count > 1} == SAME_NAMES
 
 
 def test_suites_import_resources_only() -> None:

@@ -57,7 +57,7 @@ def is_called(keyword: KeywordDoc, name: str) -> bool:
 
 
 def refusal(keyword: KeywordDoc, arguments: list[str]) -> str | None:
-    """Why these arguments do not fit the keyword."""
+    """The reason why these arguments do not fit the keyword."""
     known = {each.name: each for each in keyword.args}
     embedded = re.findall(r"\$\{(\w+)", keyword.name)
     free = [each for each in keyword.args if each.name not in embedded]

@@ -20,7 +20,7 @@ SEARCHES = {"startswith", "endswith", "find", "index", "count", "partition", "se
 
 
 def searched(tree: ast.Module) -> Iterator[tuple[ast.expr | None, ast.expr]]:
-    """What is looked for (None: not known) and the text that is searched, of every search in a module."""
+    """The text that is looked for (None: not known) and the one that is searched, of every search in a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             for operator, text in zip(node.ops, node.comparators, strict=True):

@@ -212,7 +212,7 @@ class TestCertify:
 
     def test_a_wrong_word_is_refused(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "defualt")
-        assert (status, said) == (2, []) and "defualt; expected: default, next or all" in printed
+        assert (status, said) == (2, []) and "defualt; expected default, next or all" in printed
 
     def test_every_sheet_is_certified(self) -> None:
         rows = [line.split() for line in (REPOSITORY / "ci/cards").read_text().splitlines() if line[0] != "#"]

@@ -353,7 +353,7 @@ class Panel:
             raise ValueError(f"no fault {name!r}; there are {', '.join([*END_FAULTS, *PANEL_FAULTS])}")
         if not 0 < value < math.inf or (name in FRACTIONS and value > 1):
             wanted = "a fraction above 0, at most 1" if name in FRACTIONS else "a number above 0"
-            raise ValueError(f"{target}: {name} is {value:g}, wanted {wanted}")
+            raise ValueError(f"{target}: {name} is {value:g}; expected {wanted}")
         for end in ends:
             end.faults[name] = value
             end.mended.clear()

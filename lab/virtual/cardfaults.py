@@ -110,9 +110,9 @@ def set_word(bench: Bench, where: str, name: str, value: float) -> None:
     word = nvram.words()[name]
     server, ports = _place(bench, where)
     if word.whole_slot and "." in where:
-        raise CardFaultError(f"{name} is a defect of the whole card: wanted card:{server.role}")
+        raise CardFaultError(f"{name} is a defect of the whole card; expected card:{server.role}")
     if not 0 < value < 1 << 32 or value != int(value):
-        raise CardFaultError(f"card:{where}: {name} is {value:g}, wanted a whole number above 0 ({word.meaning})")
+        raise CardFaultError(f"card:{where}: {name} is {value:g}; expected a whole number above 0 ({word.meaning})")
     with nvram.opened(server.nvram) as memory:
         for port in ports:
             memory.set_u32(nvram.fault_at(port.place.slot, port.place.port, word), int(value))

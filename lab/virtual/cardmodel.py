@@ -103,7 +103,7 @@ def read(name: str) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         raise ModelError(f"{file}: not YAML: {error}") from error
     if not isinstance(model, dict):
-        raise ModelError(f"{file}: {type(model).__name__}, wanted a model")
+        raise ModelError(f"{file}: {type(model).__name__}; expected a model")
     return model
 
 
@@ -152,7 +152,7 @@ def field(model: Mapping[str, Any], name: str, path: str, kind: type[T], default
         return default
     if not isinstance(value, kind) or isinstance(value, bool) or not value:
         shown = "missing" if value is None else repr(value)
-        raise ModelError(f"{name}.yaml: {path}: {shown}, the virtual bench wants {WORDS[kind]}")
+        raise ModelError(f"{name}.yaml: {path}: {shown}; expected {WORDS[kind]}")
     return value
 
 

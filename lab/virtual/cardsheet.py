@@ -40,7 +40,7 @@ def _parsed(file: Path, text: str) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         raise SheetError(f"{file}: not YAML: {error}") from error
     if not isinstance(sheet, dict):
-        raise SheetError(f"{file}: {type(sheet).__name__}, wanted a card sheet")
+        raise SheetError(f"{file}: {type(sheet).__name__}; expected a card sheet")
     return sheet
 
 

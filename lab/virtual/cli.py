@@ -154,7 +154,7 @@ def _system(text: str) -> tuple[str, str]:
     role, _, system = text.partition("=")
     if role not in layout.ROLES or system not in layout.SYSTEMS:
         wanted = f"{' or '.join(layout.ROLES)}, =, {' or '.join(layout.SYSTEMS)}"
-        raise argparse.ArgumentTypeError(f"{text!r}, wanted {wanted}")
+        raise argparse.ArgumentTypeError(f"{text!r}; expected {wanted}")
     return role, system
 
 

@@ -80,7 +80,7 @@ def download_whole(name: str, branch: str, folder: Path) -> dict[str, str]:
 
 
 def _apt_of(suite: str) -> _Apt:
-    """Of another release alone, from the archive that this machine has its own release from.
+    """Packages of another release alone, from the archive that this machine has its own release from.
 
     Raises:
         PackageError: When there is no such archive.

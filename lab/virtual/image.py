@@ -252,7 +252,7 @@ _SETUP_SECTORS, _HEADER_MAGIC, _PAYLOAD = 0x1F1, 0x202, 0x248
 """Places in a bzImage: setup_sects, header, payload_offset and payload_length (Linux, x86 boot protocol 2.08)."""
 _SECTOR = 512
 _SIZE_BYTES = 4
-"""The size of the unpacked kernel stands behind the payload's stream and belongs to it."""
+"""The size of the unpacked kernel follows the stream of the payload and belongs to it."""
 
 
 def extract_elf(image: bytes) -> bytes:
@@ -273,7 +273,7 @@ def extract_elf(image: bytes) -> bytes:
     elif stream.startswith(b"\x28\xb5\x2f\xfd"):
         elf = _from_zstd(stream)
     else:
-        raise ImageError(f"the kernel in its image begins with {stream[:6].hex(' ')}; expected: an xz or zstd stream")
+        raise ImageError(f"the kernel in its image begins with {stream[:6].hex(' ')}; expected an xz or zstd stream")
     if not elf.startswith(b"\x7fELF"):
         raise ImageError("the kernel in its image is no ELF file")
     return elf

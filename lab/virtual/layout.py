@@ -140,7 +140,7 @@ def bench(
         LayoutError: When the name is not of 1 to 20 lower-case letters, digits and dashes, or paths get too long.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,19}", name):
-        raise LayoutError(f"bench name {name!r}: wanted 1 to 20 lower-case letters, digits and dashes")
+        raise LayoutError(f"bench name {name!r}; expected 1 to 20 lower-case letters, digits and dashes")
     index = 1 if name == DEFAULT_NAME else 2 + zlib.crc32(name.encode()) % 253
     folder = STATE / name
     if len(os.fsencode(folder / "peer/qmp-console")) > SOCKET_PATH_LIMIT:

@@ -260,7 +260,7 @@ def check_clock(server: Server, identity: Identity) -> None:
     try:
         theirs = float(done.stdout)
     except ValueError as error:
-        raise BenchError(f"{server.role}: 'date +%s.%N' gives {done.stdout[:80]!r}, wanted seconds") from error
+        raise BenchError(f"{server.role}: 'date +%s.%N' gives {done.stdout[:80]!r}; expected seconds") from error
     if not before - CLOCK_ERROR_S <= theirs <= after + CLOCK_ERROR_S:
         raise BenchError(
             f"{server.role}: its clock is {theirs - before:+.1f} s off (counter calibrated wrongly): power-cycle it"

@@ -59,7 +59,7 @@ class Memory:
 
     def set_u32(self, offset: int, value: int) -> None:
         if not 0 <= value < 1 << 32:
-            raise CardMemoryError(f"{self._file.name}: {value} at {offset:#x}, wanted 0 to {(1 << 32) - 1}")
+            raise CardMemoryError(f"{self._file.name}: {value} at {offset:#x}; expected 0 to {(1 << 32) - 1}")
         self._write(offset, struct.pack("<I", value))
 
     def string(self, offset: int) -> str:
@@ -68,7 +68,7 @@ class Memory:
     def set_string(self, offset: int, text: str) -> None:
         data = text.encode()
         if len(data) > STRING_SIZE or not text.isascii():
-            raise CardMemoryError(f"{text!r} does not fit: wanted at most {STRING_SIZE} ASCII characters")
+            raise CardMemoryError(f"{text!r} does not fit; expected at most {STRING_SIZE} ASCII characters")
         self._write(offset, data.ljust(STRING_SIZE, b"\0"))
 
     def mac(self, slot: int, port: int) -> str:
@@ -125,7 +125,7 @@ def opened(path: Path) -> Iterator[Memory]:
         magic, version = memory.u32(known["O_MAGIC"]), memory.u32(known["O_VERSION"])
         if (magic, version) != (known["MAGIC"], known["VERSION"]):
             raise CardMemoryError(
-                f"{path}: magic {magic:#x} version {version}, wanted {known['MAGIC']:#x} version {known['VERSION']}"
+                f"{path}: magic {magic:#x} version {version}; expected {known['MAGIC']:#x} version {known['VERSION']}"
             )
         yield memory
 

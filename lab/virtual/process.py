@@ -64,11 +64,11 @@ def read_pid(path: Path) -> Pid | None:
     except ValueError as error:
         raise ProcessError(f"{path}: not JSON ({error}): {text[:80]!r}") from error
     if not isinstance(record, dict):
-        raise ProcessError(f'{path}: {text[:80]!r}, wanted {{"pid": n, "start": n}}')
+        raise ProcessError(f'{path}: {text[:80]!r}; expected {{"pid": n, "start": n}}')
     for field in ("pid", "start"):
         value = record.get(field)
         if type(value) is not int or value <= 0:
-            raise ProcessError(f"{path}: {field} is {value!r}, wanted a whole number above 0")
+            raise ProcessError(f"{path}: {field} is {value!r}; expected a whole number above 0")
     return Pid(record["pid"], record["start"])
 
 

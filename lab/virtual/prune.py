@@ -17,7 +17,7 @@ _KEYED = re.compile(r"(image|modules|card|driver|vendor|freebsd|headers|buildroo
 _UNFINISHED = re.compile(r"(image|modules|driver|headers|buildroot|dkms|qemu)-build-.+")
 _DAY_S = 86400.0
 UNFINISHED_DAYS = 1.0
-"""House rule: no build takes that long; what is left was given up."""
+"""Assumption: no build takes that long; what is left was given up."""
 
 
 @dataclass(frozen=True)

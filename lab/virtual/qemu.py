@@ -88,7 +88,7 @@ def _asked(command: tuple[str, ...]) -> Qemu:
     found = _VERSION.match(done.stdout)
     if done.returncode or not found:
         said = (done.stderr or done.stdout).strip()
-        raise QemuError(f"{' '.join(command)} --version: {said[:300]!r}, wanted the version of a QEMU")
+        raise QemuError(f"{' '.join(command)} --version: {said[:300]!r}; expected the version of a QEMU")
     return Qemu(command, (int(found[1]), int(found[2])))
 
 

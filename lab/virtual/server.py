@@ -207,7 +207,7 @@ def accelerator(base: Path, program: Qemu) -> str:
     """
     if chosen := os.environ.get("VBENCH_ACCEL"):
         if chosen not in PROCESSOR:
-            raise image.ImageError(f"VBENCH_ACCEL is {chosen!r}, wanted {' or '.join(PROCESSOR)}")
+            raise image.ImageError(f"VBENCH_ACCEL is {chosen!r}; expected {' or '.join(PROCESSOR)}")
         return chosen
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"

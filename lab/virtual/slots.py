@@ -27,7 +27,7 @@ def bench(name: str = DEFAULT_NAME) -> Bench:
     names = _remembered(file, "names of the cards")
     systems = _remembered(file.with_name("systems.json"), "operating systems")
     if systems is not None and not set(systems.values()) <= set(SYSTEMS):
-        raise SlotError(f"{file.with_name('systems.json')}: {systems}, wanted {' or '.join(SYSTEMS)}")
+        raise SlotError(f"{file.with_name('systems.json')}: {systems}; expected {' or '.join(SYSTEMS)}")
     cards = {role: cardmodel.card(names[role]) for role in ROLES} if names is not None else None
     return layout.bench(name, cards, systems)
 
@@ -47,7 +47,7 @@ def _remembered(file: Path, what: str) -> dict[str, str] | None:
     except ValueError as error:
         raise SlotError(f"{file}: not JSON: {error}") from error
     if not isinstance(found, dict) or sorted(found) != sorted(ROLES):
-        raise SlotError(f"{file}: {text[:80]!r}, wanted the {what} of {' and '.join(ROLES)}")
+        raise SlotError(f"{file}: {text[:80]!r}; expected the {what} of {' and '.join(ROLES)}")
     return {role: str(value) for role, value in found.items()}
 
 

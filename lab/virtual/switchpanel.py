@@ -22,7 +22,7 @@ def run(bench: Bench, action: str, port: str | None) -> str:
         ControlError: When the switch does not answer or refuses.
     """
     if (action in ("shut", "open")) != (port is not None):
-        raise SwitchError(f"switch {action} {'wants the name of a port' if port is None else 'takes no port'}")
+        raise SwitchError(f"switch {action}: port {port}; expected {'no port' if port else 'the name of a port'}")
     request: dict[str, Any] = {"status": True} if action == "show" else {action: port or {}}
     return described(control.ask(bench.folder / "switch.control", request))
 

@@ -156,10 +156,10 @@ class Results:
             if not planned == suite.test_count == on_disk:
                 self.errors.append(
                     f"{planned} tests were planned, {suite.test_count} ended, {on_disk} results are written; "
-                    "wanted: three times the same number"
+                    "expected three times the same number"
                 )
             if not suite.test_count:
-                self.errors.append(f"suite {suite.name!r}: holds no tests; wanted: at least one")
+                self.errors.append(f"suite {suite.name!r}: holds no tests; expected at least one")
             tests = [
                 {"uuid": self._written[test.id][0], "name": test.full_name, "status": test.status}
                 for test in suite.all_tests
@@ -252,7 +252,7 @@ class Results:
         root = self._output_dir.resolve()
         path = (root / href).resolve()
         if not path.is_relative_to(root):
-            raise BenchFault(f"evidence {href!r}: lies outside of {root}; wanted: a file below it")
+            raise BenchFault(f"evidence {href!r}: lies outside of {root}; expected a file below it")
         try:
             return path.read_bytes()
         except OSError as error:
@@ -270,7 +270,7 @@ def convert(output: Path, folder: Path) -> list[str]:
     except DataError as error:
         raise BenchFault(f"{output}: {error}") from error
     if not suite.test_count:
-        raise BenchFault(f"{output}: holds no tests; wanted: at least one")
+        raise BenchFault(f"{output}: holds no tests; expected at least one")
     results = Results(folder.absolute(), output.absolute().parent)
     for test in suite.all_tests:
         results.add_test(test)

@@ -21,7 +21,7 @@ class ProfileFilter(SuiteVisitor):
     def __init__(self, profile: str) -> None:
         names = [each.value for each in Profile]
         if profile not in names:
-            raise ValueError(f"profile {profile!r}: wanted one of {', '.join(names)}")
+            raise ValueError(f"profile {profile!r}; expected one of {', '.join(names)}")
         self._excluded = LEFT_OUT[Profile(profile)]
 
     def start_suite(self, suite: TestSuite) -> None:

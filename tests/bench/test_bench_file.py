@@ -91,10 +91,10 @@ def test_unknown_names_and_ports_without_a_path_are_answered(edited_bench: Edit)
     spare = ('      p1: {pci: "0000:02:00.0"}\n', '      p1: {pci: "0000:02:00.0"}\n      p2: {pci: "0000:03:00.0"}\n')
     bench = load_bench(edited_bench(spare))
     with pytest.raises(
-        BenchFault, match=r"there is no port 'dut\.p9'; wanted: one of dut\.p0, dut\.p1, dut\.p2, peer\.p0"
+        BenchFault, match=r"there is no port 'dut\.p9'; expected one of dut\.p0, dut\.p1, dut\.p2, peer\.p0"
     ):
         bench.port("dut.p9")
-    with pytest.raises(BenchFault, match="there is no path 'c'; wanted: one of a, b"):
+    with pytest.raises(BenchFault, match="there is no path 'c'; expected one of a, b"):
         bench.path("c")
     with pytest.raises(BenchFault, match=r"no path ends at dut\.p2"):
         bench.path_of(bench.port("dut.p2"))
@@ -138,26 +138,26 @@ def test_a_password_in_place_of_its_name_is_not_shown(edited_bench: Edit) -> Non
     (line,) = fault(edited_bench(("password_secret: BMC_PASSWORD", "password_secret: 4711")))
     assert line == (
         "virtual.yaml:23: servers.dut.bmc.ipmi.password_secret: the value (not shown) is not wanted; "
-        "wanted: the NAME of a secret, in capitals: BMC_PASSWORD"
+        "expected the NAME of a secret, in capitals: BMC_PASSWORD"
     )
 
 
 def test_a_bench_without_peer_is_refused(edited_bench: Edit) -> None:
     lines = fault(edited_bench(("  peer:\n", "  third:\n")))
     assert (
-        "virtual.yaml:13: servers.peer: missing; wanted: a section with os, system, ssh, bmc, console, boot, ports"
+        "virtual.yaml:13: servers.peer: missing; expected a section with os, system, ssh, bmc, console, boot, ports"
         in lines
     )
-    assert "virtual.yaml:35: servers.third: unknown key; wanted: known keys: dut, peer" in lines
+    assert "virtual.yaml:35: servers.third: unknown key; expected known keys: dut, peer" in lines
 
 
 @pytest.mark.parametrize(
     ("section", "line"),
     [
-        ("bmc: {}", "servers.dut.bmc: no way to the BMC; wanted: ipmi and/or redfish"),
+        ("bmc: {}", "servers.dut.bmc: no way to the BMC; expected ipmi and/or redfish"),
         (
             "bmc: {use: redfish, ipmi: {address: 192.0.2.1, user: a, password_secret: A}}",
-            "servers.dut.bmc.use: redfish is not described here; wanted: one that is, or its section",
+            "servers.dut.bmc.use: redfish is not described here; expected one that is, or its section",
         ),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_mac_address_is_used_once(edited_bench: Edit) -> None:
     changes = [(f'{{pci: "0000:0{bus}:00.0"}}', f'{{pci: "0000:0{bus}:00.0", {mac}}}') for bus in (1, 2)]
     assert fault(edited_bench(*changes)) == [
         "virtual.yaml:33: servers.dut.ports.p1.mac: "
-        "52:54:00:12:34:56 is dut.p0 already; wanted: a MAC address of its own"
+        "52:54:00:12:34:56 is dut.p0 already; expected a MAC address of its own"
     ]
 
 
@@ -219,12 +219,12 @@ def test_another_card_has_ports_and_a_scale_of_its_own(edited_bench: Edit) -> No
         ("port_index: 1}", "port_index: 0}", "cards.t580.ports.dut.p1.pci: 0000:81:00.4 is dut.p0 already"),
         (", port_index: 1}", "}", "cards.t580.ports.dut.p1.pci: 0000:81:00.4 is dut.p0 already"),
         ("81:00.1", "81:00.0", "cards.t580.ports.peer.p1.pci: 0000:81:00.0 is peer.p0 already"),
-        ("      peer.p1:", "      peer.p2:", "cards.t580.ports: dut.p0, dut.p1, peer.p0, peer.p2, wanted every port"),
+        ("      peer.p1:", "      peer.p2:", "cards.t580.ports: dut.p0, dut.p1, peer.p0, peer.p2; expected every port"),
         ("port_index: 1}", "port_index: -1}", "the number of a port of its PCI function, from 0"),
     ],
 )
 def test_what_is_wrong_with_the_ports_of_another_card(edited_bench: Edit, old: str, new: str, complaint: str) -> None:
-    assert complaint.split(", wanted")[0] in "".join(
+    assert complaint.split("; expected")[0] in "".join(
         fault(edited_bench((LAST_PLUG, LAST_PLUG + CARDS.replace(old, new))))
     )
 
@@ -249,10 +249,10 @@ def test_commands_that_put_cards_in_are_whole(edited_bench: Edit, commands: str,
     [
         ("new: linux", "new", None),
         ("new: linux, bsd: freebsd", "", None),
-        ("new: linux", "old", "servers.dut.system: old; wanted: a name in systems that is linux: new"),
-        ("bsd: freebsd", "bsd", "servers.dut.system: bsd; wanted: a name in systems that is linux: there is none"),
-        ("linux: freebsd", "", "systems.linux: linux: freebsd; wanted: another name than freebsd and linux"),
-        ("new: solaris", "", "systems.new: solaris is not wanted; wanted: linux or freebsd"),
+        ("new: linux", "old", "servers.dut.system: old; expected a name in systems that is linux: new"),
+        ("bsd: freebsd", "bsd", "servers.dut.system: bsd; expected a name in systems that is linux: there is none"),
+        ("linux: freebsd", "", "systems.linux: linux: freebsd; expected another name than freebsd and linux"),
+        ("new: solaris", "", "systems.new: solaris is not wanted; expected linux or freebsd"),
     ],
 )
 def test_named_systems_are_those_the_bench_can_boot(
@@ -272,7 +272,7 @@ def test_named_systems_are_those_the_bench_can_boot(
 
 def test_named_systems_need_a_command_that_boots_them(edited_bench: Edit) -> None:
     named = ("\nservers:\n", "\nsystems: {new: linux}\n\nservers:\n")
-    assert "systems: no command boots them; wanted: commands.boot_systems" in "".join(fault(edited_bench(named)))
+    assert "systems: no command boots them; expected commands.boot_systems" in "".join(fault(edited_bench(named)))
 
 
 def test_a_command_that_puts_cards_in_gets_their_names(edited_bench: Edit) -> None:

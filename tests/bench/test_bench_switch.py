@@ -107,26 +107,30 @@ def test_a_missing_secret_or_model_is_a_bench_fault(written: Edit) -> None:
         (
             V3,
             f"{V3}\n    {V2C}",
-            "switch.snmp: both v3 and v2c; wanted: v3 (what a switch of this century can), or v2c",
+            "switch.snmp: both v3 and v2c; expected v3 (what a switch of this century can), or v2c",
         ),
-        (V3, "port: 161", "switch.snmp: no login; wanted: v3 (what a switch of this century can), or v2c"),
-        ("dut.p1: Gi1", "dut.p7: Gi1", "switch.ports.dut.p7: there is no port dut.p7; wanted: one of dut.p0, dut.p1"),
-        ("Port 2", "Gi1/0/1", "switch.ports.peer.p1: Gi1/0/1 leads to dut.p1 already; wanted: each port of the switch"),
-        ("peer.p1: Port 2", "peer.p0: Port 2", "peer.p1 is not in switch.ports; wanted: both ends on the switch"),
-        ("peer.p1: Port 2", "peer.p0: Port 2", "peer.p0 is in switch.ports; wanted: switch, or no end on the switch"),
-        ("user: lab, ", "", "switch.snmp.v3.user: missing; wanted: a user name"),
-        ("priv: aes256", "priv: des", "switch.snmp.v3.priv: des is not wanted; wanted: aes128, aes192 or aes256"),
-        ("user: lab", "user: lab, auth: md5", "auth: md5 is not wanted; wanted: sha, sha256, sha384 or sha512"),
-        ("name: sw1", "name: Switch 1", "switch.name: Switch 1 is not wanted; wanted: a name of lower-case letters"),
-        ("dut.p1: Gi1/0/1", "p1: Gi1/0/1", "wanted: a port of a server, such as dut.p0"),
-        ("Port 2", '"Port\\n2"', "wanted: the name of a port as the switch has it, such as Gi1/0/1"),
+        (V3, "port: 161", "switch.snmp: no login; expected v3 (what a switch of this century can), or v2c"),
+        ("dut.p1: Gi1", "dut.p7: Gi1", "switch.ports.dut.p7: there is no port dut.p7; expected one of dut.p0, dut.p1"),
+        (
+            "Port 2",
+            "Gi1/0/1",
+            "switch.ports.peer.p1: Gi1/0/1 leads to dut.p1 already; expected each port of the switch",
+        ),
+        ("peer.p1: Port 2", "peer.p0: Port 2", "peer.p1 is not in switch.ports; expected both ends on the switch"),
+        ("peer.p1: Port 2", "peer.p0: Port 2", "peer.p0 is in switch.ports; expected switch, or no end on the switch"),
+        ("user: lab, ", "", "switch.snmp.v3.user: missing; expected a user name"),
+        ("priv: aes256", "priv: des", "switch.snmp.v3.priv: des is not wanted; expected aes128, aes192 or aes256"),
+        ("user: lab", "user: lab, auth: md5", "auth: md5 is not wanted; expected sha, sha256, sha384 or sha512"),
+        ("name: sw1", "name: Switch 1", "switch.name: Switch 1 is not wanted; expected a name of lower-case letters"),
+        ("dut.p1: Gi1/0/1", "p1: Gi1/0/1", "expected a port of a server, such as dut.p0"),
+        ("Port 2", '"Port\\n2"', "expected the name of a port as the switch has it, such as Gi1/0/1"),
         ("address: 127.77.1.50", "address: 198.18.11.9", "an address that is not reached over the card under test"),
         (
             "    v3: {",
             "    bridge_vlans: [4095]\n    v3: {",
-            "bridge_vlans.0: 4095 is not wanted; wanted: a VLAN, 1..4094",
+            "bridge_vlans.0: 4095 is not wanted; expected a VLAN, 1..4094",
         ),
-        ("    v3: {", "    port: 0\n    v3: {", "switch.snmp.port: 0 is not wanted; wanted: a UDP port 1..65535"),
+        ("    v3: {", "    port: 0\n    v3: {", "switch.snmp.port: 0 is not wanted; expected a UDP port 1..65535"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(written: Edit, old: str, new: str, wanted: str) -> None:
@@ -147,9 +151,13 @@ def test_paths_that_can_be_connected_lie_directly_and_go_through_the_switch_when
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
-        ("  disconnect: direct\n", "", "switch: connect alone; wanted: both connect and disconnect, or neither"),
-        ("  connect: to-switch\n", "", "switch: disconnect alone; wanted: both connect and disconnect, or neither"),
-        (", peer.p1: Port 2", "", "paths.1.through: dut.p1 alone is in switch.ports; wanted: both ends there, so that"),
+        ("  disconnect: direct\n", "", "switch: connect alone; expected both connect and disconnect, or neither"),
+        ("  connect: to-switch\n", "", "switch: disconnect alone; expected both connect and disconnect, or neither"),
+        (
+            ", peer.p1: Port 2",
+            "",
+            "paths.1.through: dut.p1 alone is in switch.ports; expected both ends there, so that",
+        ),
     ],
 )
 def test_a_mistake_of_the_patch_panel_gets_one_clear_line(edited_bench: Edit, old: str, new: str, wanted: str) -> None:
@@ -157,7 +165,7 @@ def test_a_mistake_of_the_patch_panel_gets_one_clear_line(edited_bench: Edit, ol
 
 
 def test_a_path_through_a_switch_needs_one(edited_bench: Edit) -> None:
-    assert "paths.1.through: the bench has no switch; wanted: direct, or a section switch" in faults(
+    assert "paths.1.through: the bench has no switch; expected direct, or a section switch" in faults(
         edited_bench(*THROUGH)
     )
 

@@ -203,13 +203,15 @@ def test_each_rule_has_a_sheet_that_breaks_it(
 ) -> None:
     lines = fault(edited(tmp_path, name, (old, new))).splitlines()
     told = [line for line in lines if re.search(rf"{name}\.yaml:\d+: {re.escape(field)}", line)]
-    assert any(f"; wanted: {wanted}" in line or wanted in line.split("; wanted: ")[1] for line in told), lines
+    assert any(f"; expected {wanted}" in line or wanted in line.split("; expected ")[1] for line in told), lines
 
 
 def test_a_problem_names_the_line_it_stands_in(tmp_path: Path) -> None:
     file = edited(tmp_path, EMULEX, ("clears: [tso4, tso6]", "clears: [ntuple]"))
     line = next(n for n, text in enumerate(file.read_text().splitlines(), start=1) if "ntuple" in text)
-    wanted = f"{file}:{line}: offloads.table.1.linux.clears.0: ntuple is no other row of it; wanted: another row's name"
+    wanted = (
+        f"{file}:{line}: offloads.table.1.linux.clears.0: ntuple is no other row of it; expected another row's name"
+    )
     assert fault(file) == wanted
 
 
@@ -237,7 +239,7 @@ def test_every_section_names_its_source(tmp_path: Path, section: str) -> None:
     file = tmp_path / f"{BROADCOM}.yaml"
     rest = re.sub(rf"\n{indent}source:.*?(?=\n{{1,2}}\S|\n  \w|\Z)", "", text[place:], count=1, flags=re.S)
     file.write_text(text[:place] + rest)
-    assert f": {section}.source: missing; wanted: where the facts come from" in fault(file)
+    assert f": {section}.source: missing; expected where the facts come from" in fault(file)
 
 
 @pytest.mark.parametrize("file", SHEETS, ids=lambda file: file.stem)

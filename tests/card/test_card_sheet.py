@@ -78,7 +78,7 @@ def test_an_operating_system_without_driver_is_not_applicable() -> None:
 
 def test_an_unknown_name_lists_the_known_sheets() -> None:
     with pytest.raises(
-        BenchFault, match=r"there is no card sheet 'intel-x999' in lab/cards; wanted: one of: .*intel-82574l"
+        BenchFault, match=r"there is no card sheet 'intel-x999' in lab/cards; expected one of: .*intel-82574l"
     ):
         load_card("intel-x999")
 
@@ -86,39 +86,43 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ('"8086"', "8086", "7: identity.vendor_id: 8086 is not wanted; wanted: 4 lower-case hex digits in quotes"),
-        ('"10d3"', "1e10", "8: identity.device_id: 1e10 is not wanted; wanted: 4 lower-case hex digits in quotes"),
-        ('"10d3"', "0710", "8: identity.device_id: 0710 is not wanted; wanted: 4 lower-case hex digits in quotes"),
-        ('"10d3"', '"10D3"', '8: identity.device_id: "10D3" is not wanted; wanted: 4 lower-case hex digits'),
-        ('"10d3"', '"0x10d3"', '8: identity.device_id: "0x10d3" is not wanted; wanted: 4 lower-case hex digits'),
-        ("subsystems: any", "subsystems: all", "9: identity.subsystems: all is not wanted; wanted: any, or a list of"),
-        ("subsystems: any", "subsystems: []", "9: identity.subsystems: 0 entries; wanted: at least 1 of them"),
-        ("subsystems: any", "subsystems: [a01f]", "9: identity.subsystems.0: a01f is not wanted; wanted: a subsystem"),
-        ("ports: 2", "ports: 0", "11: identity.ports: 0 is not wanted; wanted: a number 1..64"),
-        ("ports: 2", "ports: true", "11: identity.ports: true is not wanted; wanted: a number 1..64"),
-        ("in_kernel: true", "in_kernel: false", "17: drivers.linux.in_kernel: false is not wanted; wanted: true, or"),
-        ("    in_kernel: true\n", "", "15: drivers.linux: neither version nor in_kernel; wanted: version or in_kernel"),
+        ('"8086"', "8086", "7: identity.vendor_id: 8086 is not wanted; expected 4 lower-case hex digits in quotes"),
+        ('"10d3"', "1e10", "8: identity.device_id: 1e10 is not wanted; expected 4 lower-case hex digits in quotes"),
+        ('"10d3"', "0710", "8: identity.device_id: 0710 is not wanted; expected 4 lower-case hex digits in quotes"),
+        ('"10d3"', '"10D3"', '8: identity.device_id: "10D3" is not wanted; expected 4 lower-case hex digits'),
+        ('"10d3"', '"0x10d3"', '8: identity.device_id: "0x10d3" is not wanted; expected 4 lower-case hex digits'),
+        ("subsystems: any", "subsystems: all", "9: identity.subsystems: all is not wanted; expected any, or a list of"),
+        ("subsystems: any", "subsystems: []", "9: identity.subsystems: 0 entries; expected at least 1 of them"),
+        ("subsystems: any", "subsystems: [a01f]", "9: identity.subsystems.0: a01f is not wanted; expected a subsystem"),
+        ("ports: 2", "ports: 0", "11: identity.ports: 0 is not wanted; expected a number 1..64"),
+        ("ports: 2", "ports: true", "11: identity.ports: true is not wanted; expected a number 1..64"),
+        ("in_kernel: true", "in_kernel: false", "17: drivers.linux.in_kernel: false is not wanted; expected true, or"),
+        (
+            "    in_kernel: true\n",
+            "",
+            "15: drivers.linux: neither version nor in_kernel; expected version or in_kernel",
+        ),
         (
             "in_kernel: true",
             "in_kernel: true\n    version: {required: {unknown: why}}",
             "15: drivers.linux: both version and",
         ),
-        ("  linux:\n", "  windows:\n", "15: drivers.windows: unknown key; wanted: known keys: freebsd, linux"),
-        (UNKNOWN, "required: []", "22: firmware.required: 0 entries; wanted: at least 1 of them"),
+        ("  linux:\n", "  windows:\n", "15: drivers.windows: unknown key; expected known keys: freebsd, linux"),
+        (UNKNOWN, "required: []", "22: firmware.required: 0 entries; expected at least 1 of them"),
         (
             UNKNOWN,
             "required: 1.8-0",
-            "22: firmware.required: 1.8-0 is not wanted; wanted: {unknown: the reason}, or a list",
+            "22: firmware.required: 1.8-0 is not wanted; expected {unknown: the reason}, or a list",
         ),
         (
             UNKNOWN,
             "required: [1.10]",
-            "22: firmware.required.0: 1.10 is not wanted; wanted: an exact version",
+            "22: firmware.required.0: 1.10 is not wanted; expected an exact version",
         ),
         (
             UNKNOWN,
             "required: [unknown]",
-            "22: firmware.required.0: unknown is not wanted; wanted: an exact",
+            "22: firmware.required.0: unknown is not wanted; expected an exact",
         ),
         (UNKNOWN, 'required: [">1.8, >2"]', '22: firmware.required.0: ">1.8, >2" is not wanted'),
         (UNKNOWN, 'required: [">=3, <1.8"]', '22: firmware.required.0: ">=3, <1.8" is not wanted'),
@@ -127,58 +131,58 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
         (
             f"  {UNKNOWN}\n",
             "",
-            "20: firmware.required: missing; wanted: {unknown: the reason}, or a list of at least one",
+            "20: firmware.required: missing; expected {unknown: the reason}, or a list of at least one",
         ),
-        ("speed_gts: 2.5", "speed_gts: 2.0", "26: pcie.speed_gts: 2.0 is not wanted; wanted: 2.5, 5, 8, 16, 32 or 64"),
-        ("width: 1\n", "width: x1\n", "27: pcie.width: x1 is not wanted; wanted: 1, 2, 4, 8, 12, 16 or 32 lanes, or"),
-        ("width: 1\n", "width: true\n", "27: pcie.width: true is not wanted; wanted: 1, 2, 4, 8, 12, 16 or 32 lanes"),
+        ("speed_gts: 2.5", "speed_gts: 2.0", "26: pcie.speed_gts: 2.0 is not wanted; expected 2.5, 5, 8, 16, 32 or 64"),
+        ("width: 1\n", "width: x1\n", "27: pcie.width: x1 is not wanted; expected 1, 2, 4, 8, 12, 16 or 32 lanes, or"),
+        ("width: 1\n", "width: true\n", "27: pcie.width: true is not wanted; expected 1, 2, 4, 8, 12, 16 or 32 lanes"),
         (
             "speed_mbps: 1000",
             "speed_mbps: 0",
-            "31: link.speed_mbps: 0 is not wanted; wanted: a link speed of 10..1600000",
+            "31: link.speed_mbps: 0 is not wanted; expected a link speed of 10..1600000",
         ),
         (
             "duplex: full",
             "duplex: half-ish",
-            "32: link.duplex: half-ish is not wanted; wanted: full, half, or {unknown: the reason}",
+            "32: link.duplex: half-ish is not wanted; expected full, half, or {unknown: the reason}",
         ),
         (
             "autoneg: true",
             "autoneg: unknown",
-            "33: link.autoneg: unknown is not wanted; wanted: true, false, or {unknown:",
+            "33: link.autoneg: unknown is not wanted; expected true, false, or {unknown:",
         ),
         (
             "autoneg: true",
             'autoneg: {unknown: ""}',
-            "33: link.autoneg: a section is not wanted; wanted: true, false, or",
+            "33: link.autoneg: a section is not wanted; expected true, false, or",
         ),
         (
             "autoneg: true",
             "autoneg: on",
-            "33: link.autoneg: on is not wanted; wanted: true, false, or {unknown: the reason}",
+            "33: link.autoneg: on is not wanted; expected true, false, or {unknown: the reason}",
         ),
         (
             "_line_rate: 0.85",
             "_line_rate: 85",
-            "37: limits.tcp_fraction_of_line_rate: 85 is not wanted; wanted: a fraction",
+            "37: limits.tcp_fraction_of_line_rate: 85 is not wanted; expected a fraction",
         ),
         (
             "_line_rate: 0.85",
             "_line_rate: 0",
-            "37: limits.tcp_fraction_of_line_rate: 0 is not wanted; wanted: a fraction",
+            "37: limits.tcp_fraction_of_line_rate: 0 is not wanted; expected a fraction",
         ),
         (
             "loss_within_ms: 1000",
             "loss_within_ms: 0.5",
-            "38: limits.carrier_loss_within_ms: 0.5 is not wanted; wanted: wh",
+            "38: limits.carrier_loss_within_ms: 0.5 is not wanted; expected wh",
         ),
         (
             "loss_within_ms",
             "loss_within_s",
-            "38: limits.carrier_loss_within_s: unknown key; wanted: did you mean carrier_l",
+            "38: limits.carrier_loss_within_s: unknown key; expected did you mean carrier_l",
         ),
-        ("errata: []", "errata: [{text: slow}]", "43: errata.0.source: missing; wanted: where the facts come from"),
-        ("card: intel", "card: other", "3: card: other-82574l is not the name of the file; wanted: intel-82574l"),
+        ("errata: []", "errata: [{text: slow}]", "43: errata.0.source: missing; expected where the facts come from"),
+        ("card: intel", "card: other", "3: card: other-82574l is not the name of the file; expected intel-82574l"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(edited_card: Edit, old: str, new: str, line: str) -> None:
@@ -194,7 +198,9 @@ def test_every_section_says_where_its_facts_come_from(edited_card: Edit, section
     old = text[text.rindex("\n", 0, start) : text.index("\n\n", start)]
     indent = old[1 : old.index("source")]
     lines = fault(edited_card((old, f"\n{indent}source: {source}" if source else "")))
-    assert any(f": {section}.source: " in line and "wanted: where the facts come from" in line for line in lines), lines
+    assert any(f": {section}.source: " in line and "expected where the facts come from" in line for line in lines), (
+        lines
+    )
 
 
 def test_quotes_are_asked_for_by_example(edited_card: Edit) -> None:
@@ -264,7 +270,7 @@ def test_an_exact_version_needs_no_comparison() -> None:
 def test_contradicting_lists_are_refused(edited_card: Edit, change: str, line: str) -> None:
     (found,) = fault(edited_card((UNKNOWN, change)))
     assert found.startswith(f"intel-82574l.yaml:{23 if 'allowed.0' in line else 22}: {line}")
-    assert found.endswith("; wanted: each version in one list")
+    assert found.endswith("; expected each version in one list")
 
 
 def test_driver_versions_are_checked_for_contradictions_too(edited_card: Edit) -> None:

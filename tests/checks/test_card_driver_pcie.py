@@ -33,18 +33,20 @@ class TestDriverOfTheSystem:
     def test_one_that_was_installed_or_is_not_there_is_wrong(self, bench: FakeBench) -> None:
         bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/updates/e1000e.ko")
         with pytest.raises(
-            CardFailure, match=r"^dut: module e1000e is /lib/\S*/updates/e1000e\.ko, wanted the system's"
+            CardFailure, match=r"^dut: module e1000e is /lib/\S*/updates/e1000e\.ko; expected the system's"
         ):
             Driver().driver_should_be_the_systems_own()
         bench.dut.loaded = None
-        with pytest.raises(CardFailure, match="\ndut: driver e1000e is not loaded, sheet intel-82574l wants no step"):
+        with pytest.raises(CardFailure, match="\ndut: driver e1000e is not loaded; expected no step for that"):
             Driver().driver_should_be_the_systems_own()
 
     @pytest.mark.usefixtures("taken")
     def test_a_port_that_another_driver_drives_is_wrong(self, bench: FakeBench) -> None:
         bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko")
         bench.dut.nics[1].device = replace(bench.dut.nics[1].device, driver="vfio-pci")
-        with pytest.raises(CardFailure, match=r"^dut\.p1 \(.*\) has driver vfio-pci, sheet intel-82574l wants e1000e$"):
+        with pytest.raises(
+            CardFailure, match=r"^dut\.p1 \(.*\) has driver vfio-pci; expected e1000e \(sheet intel-82574l\)$"
+        ):
             Driver().driver_should_be_the_systems_own()
 
     @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ class TestLoadedDriver:
         bench.dut.loaded = None
         with pytest.raises(CardFailure, match=r"^dut: driver e1000e is not loaded$"):
             Driver().loaded_driver_should_be_the_installed_one()
-        wanted = r"^dut: driver e1000e is not loaded after boot, sheet intel-82574l wants it at boot$"
+        wanted = r"^dut: driver e1000e is not loaded after boot; expected it at boot \(sheet intel-82574l\)$"
         with pytest.raises(CardFailure, match=wanted):
             Driver().driver_should_be_loaded()
 
@@ -159,7 +161,7 @@ class TestPcie:
         with pytest.raises(CardFailure) as caught:
             Pcie().pcie_link_should_be_as_on_the_sheet()
         shown = f"{link.upstream.slot} to {link.downstream.slot}: x4 at {link.gts:g} GT/s"
-        wanted = f"dut.p{index} ({nic.pci}) trained to x4 ({shown}), sheet intel-82574l wants x8"
+        wanted = f"dut.p{index} ({nic.pci}) trained to x4 ({shown}); expected x8 (sheet intel-82574l)"
         assert str(caught.value) == wanted
 
     @pytest.mark.parametrize("index", [0, 1])
@@ -170,7 +172,7 @@ class TestPcie:
         with pytest.raises(CardFailure) as caught:
             Pcie().pcie_link_should_be_as_on_the_sheet()
         shown = f"{link.upstream.slot} to {link.downstream.slot}: x8 at 5 GT/s"
-        wanted = f"dut.p{index} ({nic.pci}) trained to 5 GT/s ({shown}), sheet intel-82574l wants 8 GT/s"
+        wanted = f"dut.p{index} ({nic.pci}) trained to 5 GT/s ({shown}); expected 8 GT/s (sheet intel-82574l)"
         assert str(caught.value) == wanted
 
     @pytest.mark.parametrize(
@@ -273,14 +275,14 @@ class TestPcie:
         link = nic.path[1]
         above, below = replace(link.upstream, lnkctl2_gts=target), replace(link.downstream, lnkctl2_gts=gts)
         nic.path = (nic.path[0], replace(link, upstream=above, downstream=below, gts=gts))
-        with pytest.raises(CardFailure, match=r" GT/s\), sheet intel-82574l wants 8 GT/s$"):
+        with pytest.raises(CardFailure, match=r" GT/s\); expected 8 GT/s \(sheet intel-82574l\)$"):
             Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_a_slot_that_can_do_more_leaves_it_to_the_card(self, bench: FakeBench) -> None:
         nic = bench.dut.nics[0]
         above = replace(nic.path[1].upstream, lnkcap_width=8, lnkcap_gts=16)
         nic.path = (nic.path[0], replace(nic.path[1], upstream=above, width=4))
-        with pytest.raises(CardFailure, match=r"trained to x4 .* wants x8$"):
+        with pytest.raises(CardFailure, match=r"trained to x4 .*; expected x8 \(sheet \S+\)$"):
             Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_narrow_and_slow_are_both_said(self, bench: FakeBench) -> None:
@@ -292,20 +294,20 @@ class TestPcie:
     def test_more_than_the_sheet_says_is_wrong_too(self, bench: FakeBench) -> None:
         nic = bench.dut.nics[1]
         nic.path = (link_of(nic.pci, width=16, gts=8),)
-        with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ trained to x16 .* wants x8$"):
+        with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ trained to x16 .*; expected x8 \(sheet \S+\)$"):
             Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_faster_than_the_sheet_says_is_wrong_too(self, bench: FakeBench) -> None:
         nic = bench.dut.nics[1]
         nic.path = (link_of(nic.pci, width=8, gts=16),)
-        with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ trained to 16 GT/s .* wants 8 GT/s$"):
+        with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ trained to 16 GT/s .*; expected 8 GT/s \(sheet \S+\)$"):
             Pcie().pcie_link_should_be_as_on_the_sheet()
 
     @pytest.mark.parametrize(
         ("gts", "verdict", "said"),
         [
             (8.0, Deviation, r"says pcie\.width: x8; the model of this bench deviates: one lane \(test\)$"),
-            (5.0, CardFailure, r"trained to 5 GT/s .* wants 8 GT/s$"),
+            (5.0, CardFailure, r"trained to 5 GT/s .*; expected 8 GT/s \(sheet \S+\)$"),
         ],
     )
     def test_a_model_whose_width_deviates_is_judged_by_its_speed(

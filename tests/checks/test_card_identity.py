@@ -63,22 +63,22 @@ def test_a_good_card_is_green(check: Callable[[Card], None]) -> None:
     check(Card())
 
 
-SHEET = "sheet intel-82574l wants"
+SHEET = "(sheet intel-82574l)"
 WRONG: list[tuple[str, Spoil, str]] = [
-    ("identity", device(device_id="10d4"), f"{{where}} is 8086:10d4, {SHEET} 8086:10d3"),
-    ("identity", device(vendor_id="8087"), f"{{where}} is 8087:10d3, {SHEET} 8086:10d3"),
-    ("identity", device(class_code="0280"), f"{{where}} has PCI class 0280, {SHEET} 0200"),
+    ("identity", device(device_id="10d4"), f"{{where}} is 8086:10d4; expected 8086:10d3 {SHEET}"),
+    ("identity", device(vendor_id="8087"), f"{{where}} is 8087:10d3; expected 8086:10d3 {SHEET}"),
+    ("identity", device(class_code="0280"), f"{{where}} has PCI class 0280; expected 0200 {SHEET}"),
     ("identity", device(dead=True), "{where} answers with all ones: it is gone from the bus"),
     ("identity", device(dead=True, vendor_id="ffff"), "{where} answers with all ones: it is gone from the bus"),
-    ("mac", mac(None), "{where} has MAC address None, wanted a unicast address"),
-    ("mac", mac("00:00:00:00:00:00"), "{where} has MAC address 00:00:00:00:00:00, wanted a unicast address"),
-    ("mac", mac("01:54:00:00:00:01"), "{where} has MAC address 01:54:00:00:00:01, wanted a unicast address"),
-    ("mac", mac("ff:ff:ff:ff:ff:ff"), "{where} has MAC address ff:ff:ff:ff:ff:ff, wanted a unicast address"),
-    ("bound", info(driver="igb"), f"{{where}} is driven by igb (interface), e1000e (PCI), {SHEET} e1000e"),
-    ("bound", device(driver="igb"), f"{{where}} is driven by e1000e (interface), igb (PCI), {SHEET} e1000e"),
-    ("bound", device(driver=None), f"{{where}} is driven by e1000e (interface), None (PCI), {SHEET} e1000e"),
+    ("mac", mac(None), "{where} has MAC address None; expected a unicast address"),
+    ("mac", mac("00:00:00:00:00:00"), "{where} has MAC address 00:00:00:00:00:00; expected a unicast address"),
+    ("mac", mac("01:54:00:00:00:01"), "{where} has MAC address 01:54:00:00:00:01; expected a unicast address"),
+    ("mac", mac("ff:ff:ff:ff:ff:ff"), "{where} has MAC address ff:ff:ff:ff:ff:ff; expected a unicast address"),
+    ("bound", info(driver="igb"), f"{{where}} is driven by igb (interface), e1000e (PCI); expected e1000e {SHEET}"),
+    ("bound", device(driver="igb"), f"{{where}} is driven by e1000e (interface), igb (PCI); expected e1000e {SHEET}"),
+    ("bound", device(driver=None), f"{{where}} is driven by e1000e (interface), None (PCI); expected e1000e {SHEET}"),
     ("version", info(version="5.10"), f"{{where}} runs driver 5.10, the kernel is {KERNEL}"),
-    ("loaded", device(driver="vfio-pci"), f"{{where}} has driver vfio-pci after boot, {SHEET} e1000e"),
+    ("loaded", device(driver="vfio-pci"), f"{{where}} has driver vfio-pci after boot; expected e1000e {SHEET}"),
 ]
 
 
@@ -123,7 +123,7 @@ class TestSubsystem:
         bench.dut.nics[0].device = replace(bench.dut.nics[0].device, subvendor="103c", subdevice="0002")
         with pytest.raises(CardFailure) as caught:
             Card().every_port_should_be_the_card_on_the_sheet()
-        wanted = "dut.p1 (0000:02:00.0) has subsystem 8086:a01f, sheet intel-82574l wants 8086:0001, 103c:0002"
+        wanted = "dut.p1 (0000:02:00.0) has subsystem 8086:a01f; expected 8086:0001, 103c:0002 (sheet intel-82574l)"
         assert str(caught.value) == wanted
 
 
@@ -131,11 +131,14 @@ class TestNumberOfPorts:
     @pytest.mark.parametrize(
         ("shown", "message"),
         [
-            ("", r"dut shows 0 ports \(none\), sheet intel-82574l wants 2"),
-            ("0000:01:00.0 0200: 8086:10d3\n", r"dut shows 1 ports \(0000:01:00\.0\), sheet intel-82574l wants 2"),
+            ("", r"dut shows 0 ports \(none\); expected 2 \(sheet intel-82574l\)"),
+            (
+                "0000:01:00.0 0200: 8086:10d3\n",
+                r"dut shows 1 ports \(0000:01:00\.0\); expected 2 \(sheet intel-82574l\)",
+            ),
             (
                 "0000:01:00.0 x\n0000:02:00.0 x\n0000:03:00.0 x\n",
-                r"dut shows 3 ports \(0000:01:00.0, 0000:02:00.0, 0000:03:00.0\), sheet intel-82574l wants 2",
+                r"dut shows 3 ports \(0000:01:00.0, 0000:02:00.0, 0000:03:00.0\); expected 2 \(sheet intel-82574l\)",
             ),
         ],
     )
@@ -170,7 +173,9 @@ class TestMac:
         with pytest.raises(BenchFault, match=r"^peer\.p1 .* which peer\.p0 has too$"):
             Card().every_port_should_have_a_mac_address_of_its_own()
         bench.nic("dut.p1").mac = None
-        with pytest.raises(CardFailure, match=r"^dut\.p1 .* has MAC address None, wanted a unicast address\npeer\.p1 "):
+        with pytest.raises(
+            CardFailure, match=r"^dut\.p1 .* has MAC address None; expected a unicast address\npeer\.p1 "
+        ):
             Card().every_port_should_have_a_mac_address_of_its_own()
 
     @pytest.mark.parametrize(
@@ -180,7 +185,7 @@ class TestMac:
             ("any", None),
             (
                 '["00:1b:21", "90:e2:ba"]',
-                "{where} has MAC address {mac}, " + SHEET + " one of maker 00:1b:21, 90:e2:ba",
+                "{where} has MAC address {mac}; expected one of maker 00:1b:21, 90:e2:ba " + SHEET,
             ),
         ],
     )
@@ -217,9 +222,16 @@ class TestProductData:
     @pytest.mark.parametrize(
         ("vpd", "message"),
         [
-            (None, "has no PN in its product data, SHEET it\n{where} has no SN in its product data, SHEET it"),
-            (replace(PRODUCT, items={"PN": "SFN5122F", "SN": None}), "has no SN in its product data, SHEET it"),
-            (replace(PRODUCT, part_number="SFN7322F"), "has part number SFN7322F, SHEET SFN5122F"),
+            (
+                None,
+                "has no PN in its product data; expected it SHEET\n"
+                "{where} has no SN in its product data; expected it SHEET",
+            ),
+            (
+                replace(PRODUCT, items={"PN": "SFN5122F", "SN": None}),
+                "has no SN in its product data; expected it SHEET",
+            ),
+            (replace(PRODUCT, part_number="SFN7322F"), "has part number SFN7322F; expected SFN5122F SHEET"),
             (
                 replace(PRODUCT, checksum_good=False),
                 "has product data with a wrong checksum; expected the one of its contents (RV)",
@@ -275,13 +287,21 @@ class TestAbilities:
     @pytest.mark.parametrize(
         ("facts", "modes", "message"),
         [
-            (CAGE, ("10000baseSR/Full",), "offers 10000 Mbit/s, SHEET 1000, 10000 Mbit/s, at least 1000 Mbit/s"),
+            (
+                CAGE,
+                ("10000baseSR/Full",),
+                "offers 10000 Mbit/s; expected 1000, 10000 Mbit/s, at least 1000 Mbit/s SHEET",
+            ),
             (
                 CAGE,
                 ("1000baseX", "25000baseSR"),
-                "offers 1000, 25000 Mbit/s, SHEET 1000, 10000 Mbit/s, at least 1000 Mb",
+                "offers 1000, 25000 Mbit/s; expected 1000, 10000 Mbit/s, at least 1000 Mb",
             ),
-            (COPPER, ("1000baseT/Full",), "offers 1000 Mbit/s, SHEET 100, 1000 Mbit/s, at least 100, 1000 Mbit/s"),
+            (
+                COPPER,
+                ("1000baseT/Full",),
+                "offers 1000 Mbit/s; expected 100, 1000 Mbit/s, at least 100, 1000 Mbit/s SHEET",
+            ),
         ],
     )
     def test_others_are_wrong(
@@ -317,7 +337,10 @@ class TestAbilities:
         link(port="Twisted Pair")(second)
         with pytest.raises(CardFailure) as caught:
             Card().every_port_should_have_a_medium_on_the_sheet()
-        assert str(caught.value) == f"dut.p1 ({second.pci}) connects to twisted-pair, {SHEET} fibre, direct-attach"
+        assert (
+            str(caught.value)
+            == f"dut.p1 ({second.pci}) connects to twisted-pair; expected fibre, direct-attach {SHEET}"
+        )
 
 
 class TestSerialNumber:
@@ -328,7 +351,7 @@ class TestSerialNumber:
         spoil("00-1b-21")(bench.nic("peer.p0"))
         with pytest.raises(CardFailure) as caught:
             Card().no_serial_number_should_be_on_both_servers()
-        said = "have both serial number 00-1b-21; wanted: each its own"
+        said = "have both serial number 00-1b-21; expected each its own"
         assert str(caught.value) == f"dut.p1 (0000:02:00.0) and peer.p0 (0000:01:00.0) {said}"
 
     @pytest.mark.usefixtures("taken")
@@ -445,7 +468,7 @@ class TestSameFirmware:
         with pytest.raises(CardFailure) as caught:
             Card().all_ports_should_run_the_same_firmware()
         shown = f"dut.p0 2.1-0, dut.p1 {other}"
-        assert str(caught.value) == f"dut: ports run different firmware: {shown}; wanted: the same on all"
+        assert str(caught.value) == f"dut: ports run different firmware: {shown}; expected the same on all"
 
     def test_none_at_all_is_undecided(self, bench: FakeBench) -> None:
         for nic in bench.dut.nics:

@@ -87,8 +87,8 @@ def test_the_peer_is_another_server(bench: FakeBench, settings: FakeSettings, ta
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("half-way", "dut: package e1000e-modules is half-configured, wanted installed"),
-        ("other version", "dut: package e1000e-modules is 9.9, sheet intel-82574l wants 3.8.7"),
+        ("half-way", "dut: package e1000e-modules is half-configured; expected installed"),
+        ("other version", "dut: package e1000e-modules is 9.9; expected 3.8.7 (sheet intel-82574l)"),
     ],
 )
 def test_an_installation_that_went_wrong_is_wrong(settings: FakeSettings, fault: str, words: str) -> None:
@@ -108,13 +108,13 @@ def test_a_refused_installation_is_wrong_and_put_back(settings: FakeSettings, ta
 
 def test_a_wrong_architecture_is_wrong(settings: FakeSettings) -> None:
     settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "i386", "installed")
-    with pytest.raises(CardFailure, match="is of i386, sheet intel-82574l wants amd64"):
+    with pytest.raises(CardFailure, match="is of i386; expected amd64"):
         DriverPackages().driver_package_should_be_installed(REQUIRED)
 
 
 def test_nothing_installed_is_wrong(settings: FakeSettings) -> None:
     assert settings.packages == {}
-    with pytest.raises(CardFailure, match=r"package e1000e-modules is not installed, sheet intel-82574l wants 3\.8\.4"):
+    with pytest.raises(CardFailure, match=r"package e1000e-modules is not installed; expected 3\.8\.4"):
         DriverPackages().driver_package_should_be_installed(PREVIOUS)
 
 
@@ -123,7 +123,7 @@ def test_a_package_that_sticks_is_wrong(settings: FakeSettings) -> None:
     settings.faults.add("sticks")
     with pytest.raises(CardFailure, match=r"package e1000e-modules is not removed: Package"):
         DriverPackages().remove_the_driver_package()
-    with pytest.raises(CardFailure, match=r"package e1000e-modules 3\.8\.7 is installed, wanted it gone"):
+    with pytest.raises(CardFailure, match=r"package e1000e-modules 3\.8\.7 is installed; expected it gone"):
         DriverPackages().driver_package_should_be_gone()
 
 
@@ -150,7 +150,7 @@ def test_one_place_that_runs_another_driver_is_wrong(bench: FakeBench, settings:
 def test_a_driver_that_is_not_the_kernels_is_wrong(bench: FakeBench, settings: FakeSettings, where: str) -> None:
     assert settings.packages == {}
     runs(bench, None)
-    words = r"is /lib/modules/updates/e1000e\.ko, wanted the kernel's own"
+    words = r"is /lib/modules/updates/e1000e\.ko; expected the kernel's own"
     if where == "file":
         bench.dut.file = replace(bench.dut.file, filename="/lib/modules/updates/e1000e.ko")
     elif where == "build":
@@ -186,7 +186,9 @@ def test_a_package_as_it_was_found_is_judged_where_the_driver_needs_one(
         ask()
     bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))
     taken.card = bench.load()[1]
-    with pytest.raises(CardFailure, match=r"^dut: package e1000e-modules is not installed, sheet intel-82574l"):
+    with pytest.raises(
+        CardFailure, match=r"^dut: package e1000e-modules is not installed; expected it \(sheet intel-82574l"
+    ):
         ask()
     settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "amd64", "installed")
     ask()
@@ -194,9 +196,9 @@ def test_a_package_as_it_was_found_is_judged_where_the_driver_needs_one(
     with pytest.raises(CardFailure) as caught:
         ask()
     assert str(caught.value).splitlines() == [
-        "dut: package e1000e-modules is half-configured, wanted installed",
-        "dut: package e1000e-modules is of i386, sheet intel-82574l wants amd64",
-        "dut: package e1000e-modules is 3.8.4, sheet intel-82574l wants another",
+        "dut: package e1000e-modules is half-configured; expected installed",
+        "dut: package e1000e-modules is of i386; expected amd64 (sheet intel-82574l)",
+        "dut: package e1000e-modules is 3.8.4; expected another (sheet intel-82574l)",
     ]
     assert settings.told == []
 
@@ -214,7 +216,7 @@ def test_a_package_in_place_of_the_kernels_driver_is_judged_by_its_own_versions(
     with pytest.raises(CardFailure, match=r"^dut\.p1 .* runs driver 3\.8\.4, sheet intel-82574l "):
         Driver().driver_version_should_be_as_on_the_sheet()
     settings.packages["e1000e-modules"] = replace(whole, architecture="i386")
-    with pytest.raises(CardFailure, match="is of i386, sheet intel-82574l wants amd64"):
+    with pytest.raises(CardFailure, match="is of i386; expected amd64"):
         Driver().package_should_be_as_on_the_sheet()
 
 
@@ -243,7 +245,9 @@ def test_a_driver_that_no_kernel_brings_is_not_removed_to_be_replaced_by_it(
 
 def test_a_package_of_another_architecture_is_told_before_its_module_is_loaded(settings: FakeSettings) -> None:
     settings.faults.add("other architecture")
-    with pytest.raises(CardFailure, match=r"^dut: package e1000e-modules 3\.8\.7 is of i386, sheet \S+ wants amd64$"):
+    with pytest.raises(
+        CardFailure, match=r"^dut: package e1000e-modules 3\.8\.7 is of i386; expected amd64 \(sheet \S+\)$"
+    ):
         DriverPackages().install_the_driver_package(REQUIRED)
 
 
@@ -264,6 +268,6 @@ def test_a_module_of_another_version_than_its_package_is_judged_by_the_drivers_o
     with pytest.raises(CardFailure) as caught:
         DriverPackages().driver_should_be_of_the_package(REQUIRED)
     assert str(caught.value).splitlines() == [
-        "dut: the module in memory has version 3.8.7, sheet intel-82574l wants another of driver e1000e",
-        "dut.p1 (0000:02:00.0) has version 3.8.2, sheet intel-82574l wants another of driver e1000e",
+        "dut: the module in memory has version 3.8.7; expected another of driver e1000e (sheet intel-82574l)",
+        "dut.p1 (0000:02:00.0) has version 3.8.2; expected another of driver e1000e (sheet intel-82574l)",
     ]

@@ -53,7 +53,7 @@ def test_an_error_anywhere_on_the_path_is_wrong(
     settings.aer_counts[slot] = counters
     with pytest.raises(CardFailure) as caught:
         errors.pcie_errors_should_not_have_grown()
-    assert str(caught.value) == f"dut: PCI Express errors of {slot} grew: {words}; wanted: none"
+    assert str(caught.value) == f"dut: PCI Express errors of {slot} grew: {words}; expected none"
 
 
 def test_a_device_that_is_gone_is_wrong(errors: Pcie, settings: FakeSettings) -> None:

@@ -134,6 +134,6 @@ def test_a_draft_of_a_card_that_shows_little_is_a_sheet_too(tmp_path: Path) -> N
 
 def test_a_sheet_that_exists_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("mine")
-    with pytest.raises(Exception, match="exists; expected: the name of a new card"):
+    with pytest.raises(Exception, match="exists; expected the name of a new card"):
         new_card.run("x", BENCH, tmp_path)
     assert (tmp_path / "x.yaml").read_text() == "mine"

@@ -94,7 +94,7 @@ class TestRun:
     ) -> None:
         assert suites.is_dir()
         is_committed["local_changes"] = True
-        with pytest.raises(BenchFault, match=r"files differ from commit 1{12}; expected: .* --allow-local-changes"):
+        with pytest.raises(BenchFault, match=r"files differ from commit 1{12}; expected .* --allow-local-changes"):
             self.run(bench)
         assert "run_dir" not in asked and not (bench.folder / "results").exists()
         results = bench.folder / "results"
@@ -275,7 +275,7 @@ class TestRun:
         warned: list[str] = []
 
         def missing() -> Tools:
-            raise BenchFault("report tools: cli.js: missing; expected: what make setup installs")
+            raise BenchFault("report tools: cli.js: missing; expected what make setup installs")
 
         def robot(runner: certify._Robot, options: list[str], stop: StopOrder) -> int:
             warned.append(capsys.readouterr().err)
@@ -287,7 +287,7 @@ class TestRun:
         assert self.run(bench) == 0
         assert warned == [
             "niclab: warning: this run will have no Allure report: "
-            "report tools: cli.js: missing; expected: what make setup installs\n"
+            "report tools: cli.js: missing; expected what make setup installs\n"
         ]
         said = capsys.readouterr()
         assert said.out.splitlines()[-1] == f"CERTIFIED: {asked['run_dir']}"
@@ -375,7 +375,7 @@ class TestCommand:
         assert cli.main(["baseline", "list"]) == ExitStatus.BENCH_FAULT
         assert capsys.readouterr().err == (
             f"niclab: {tmp_path}: holds no suites, resources, lab; "
-            "expected: an installation that brings them: pip install .\n"
+            "expected an installation that brings them: pip install .\n"
         )
 
     @pytest.mark.parametrize(

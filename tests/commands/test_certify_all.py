@@ -17,7 +17,6 @@ from robot_runs import RobotRun
 
 from niclab.commands import cli
 from niclab.commands.certifying import certify_all
-from niclab.core import turns
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
@@ -25,6 +24,7 @@ from niclab.files.repository import REPOSITORY
 from niclab.report.allure import allure
 from niclab.report.allure.allure_tools import Tools
 from niclab.report.certificate.certificate import certify
+from niclab.traffic.runs import turns
 
 TOY = """
 import os, shutil, signal, sys, time

@@ -292,6 +292,6 @@ def test_the_cards_that_are_in_are_named(bench: FakeBench) -> None:
 def test_another_card_than_the_one_asked_for_is_told_and_left_in(bench: FakeBench) -> None:
     bench.give_slots("intel-82574l", "some-card")
     fault = only_fault(bench)
-    assert fault.fault == "dut intel-82574l, peer some-card, wanted intel-82574l in both servers"
+    assert fault.fault == "dut intel-82574l, peer some-card; expected intel-82574l in both servers"
     assert fault.mend.startswith("run: ") and fault.mend.endswith(" insert intel-82574l intel-82574l")
     assert bench.state["cards"] == ["intel-82574l", "some-card"]

@@ -64,7 +64,7 @@ def test_a_bench_of_what_the_servers_say(
     assert bench.server(Role.DUT).ssh.address == "dut.lab.example" and len(bench.paths) == 2
     assert f"niclab doctor {tmp_path / 'mine.yaml'} --card {card}" in capsys.readouterr().out
     assert made(tmp_path, card, monkeypatch) == ExitStatus.BENCH_FAULT
-    assert "exists; expected: the name of a new bench" in capsys.readouterr().err
+    assert "exists; expected the name of a new bench" in capsys.readouterr().err
 
 
 def test_a_server_with_too_few_ports_leaves_no_file(
@@ -72,11 +72,11 @@ def test_a_server_with_too_few_ports_leaves_no_file(
 ) -> None:
     functions.append("0000:01:00.0")
     assert made(tmp_path, "intel-82574l", monkeypatch) == ExitStatus.BENCH_FAULT
-    assert "1 ports of 8086:10d3; expected: 2 (identity.ports of sheet" in capsys.readouterr().err
+    assert "1 ports of 8086:10d3; expected 2 (identity.ports of sheet" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_answer_names_its_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    with pytest.raises(BenchFault, match="new-bench: --dut: missing; expected: Host name or address"):
+    with pytest.raises(BenchFault, match="new-bench: --dut: missing; expected Host name or address"):
         new_bench.run(new_bench.BenchAnswers("mine", card="intel-82574l"), tmp_path)

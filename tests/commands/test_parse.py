@@ -43,7 +43,7 @@ def test_one_text(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ign
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "niclab: cannot read ip -j: JSON '': expected one JSON document"),
+        (b"", "niclab: cannot read ip -j: JSON ''; expected one JSON document"),
         (b"\xff\xfe\x00\x01", "niclab: cannot read ip -j: "),
         (b"[]\n", "expected at least one interface"),
     ],
@@ -62,7 +62,7 @@ def test_an_unreadable_text_is_said_on_standard_error(  # type: ignore[no-untype
 def test_an_unknown_kind_names_the_known_ones(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     say(b"")
     assert main(["parse", "nosuch"]) == 2
-    assert "unknown kind 'nosuch': expected one of bonding, dmesg" in capsys.readouterr().err
+    assert "unknown kind 'nosuch'; expected one of bonding, dmesg" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [[], ["vlan", "--batch"], ["--nosuch"]])
@@ -102,9 +102,9 @@ def test_a_batch_answers_each_line_in_its_order(say, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("request_line", "identity", "said"),
     [
-        ("not JSON", None, "request line 1: expected one JSON object"),
-        ("[" * 100_000, None, "request line 1: expected one JSON object"),
-        ("[1]", None, "request line 1: expected a JSON object"),
+        ("not JSON", None, "request line 1; expected one JSON object"),
+        ("[" * 100_000, None, "request line 1; expected one JSON object"),
+        ("[1]", None, "request line 1; expected a JSON object"),
         ({"id": 7}, 7, "expected kind and text as strings"),
         ({"id": 7, "kind": 1, "text": ""}, 7, "expected kind and text as strings"),
         ({"id": 7, "kind": "vlan", "text": None}, 7, "expected kind and text as strings"),
@@ -143,5 +143,5 @@ def test_a_lone_surrogate_can_be_answered(say, capsys: pytest.CaptureFixture[str
 
 def test_records_become_json_values() -> None:
     assert as_json({1: (2, {"b", "a"}), "x": frozenset({3})}) == {"1": [2, ["a", "b"]], "x": [3]}
-    with pytest.raises(BenchFault, match="a value of nan: expected a finite number"):
+    with pytest.raises(BenchFault, match="a value of nan; expected a finite number"):
         as_json([float("nan")])

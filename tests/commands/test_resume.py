@@ -91,7 +91,7 @@ def test_a_part_of_the_suites_is_a_partial_run(bench: FakeBench, suites: Path) -
 
 
 def test_another_bench_than_that_of_the_run_is_refused(killed: Path, tmp_path: Path) -> None:
-    with pytest.raises(BenchFault, match=r"other\.yaml: is held; expected: .*virtual\.yaml"):
+    with pytest.raises(BenchFault, match=r"other\.yaml: is held; expected .*virtual\.yaml"):
         resume.run(killed, held=ReservedBench(tmp_path / "other.yaml", StopOrder()))
 
 

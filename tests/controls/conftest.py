@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 from control_bench import NAME, Bench
 from real_bench import RealBench
 
-from niclab.files.repository import RESULTS
-from niclab.report.own_checks.controls_check import write_controls
+from niclab.files.repository import REPOSITORY, RESULTS
+from niclab.report import now, write_json
+from niclab.report.own_checks.controls_check import FILE
 
 
 @pytest.fixture(scope="session")
@@ -40,4 +42,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     missed = sorted({report.nodeid.partition("::")[2] for report in own if report.failed})
     found = {report.nodeid for report in own if report.when == "call" and report.passed}
     if found or missed:
-        write_controls(RESULTS, len(found), missed)
+        head = ["git", "rev-parse", "HEAD"]
+        asked = subprocess.run(head, cwd=REPOSITORY, capture_output=True, text=True, timeout=20, check=False)
+        commit = asked.stdout.strip() or "unknown"
+        state = {"when": now(), "commit": commit, "run": len(found) + len(missed), "found": len(found)}
+        write_json(RESULTS / FILE, {**state, "missed": missed})

@@ -130,7 +130,7 @@ QUICK = (
         "module of another origin",
         "The Card Is Usable Without An Install Step",
         CARD,
-        "wanted the system's own",
+        "expected the system's own",
         do=f"mkdir -p {_MODULE.format('updates')}; cp {_OF_KERNEL} {_MODULE.format('updates/')}; depmod -a",
         undo=f"rm -r {_MODULE.format('updates')}; depmod -a",
     ),

@@ -42,7 +42,9 @@ def test_a_backup_path_that_carries_nothing(bench: Bench, test: str) -> None:
 @pytest.mark.parametrize("test", [BALANCE_RR, BALANCE_XOR])
 def test_a_link_that_is_sent_over_and_carries_nothing(bench: Bench, test: str) -> None:
     message = run_with(bench, test, "cable:b", "silent").red[test]
-    assert re.search(r"peer\.p1 .* has received \d+ of 256 datagrams of niclab0; wanted: at least 64", message), message
+    assert re.search(r"peer\.p1 .* has received \d+ of 256 datagrams of niclab0; expected at least 64", message), (
+        message
+    )
 
 
 def test_a_link_of_balance_rr_that_is_reported_lost_too_late(bench: Bench) -> None:

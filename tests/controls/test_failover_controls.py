@@ -39,4 +39,4 @@ def test_a_backup_path_that_carries_nothing(bench: Bench) -> None:
 def test_packets_lost_on_the_link_that_stays(bench: Bench) -> None:
     message = run_with(bench, BACKUP, "cable:a.dut", "loss=0.05")
     assert message.startswith("CardFailure: dut to peer: outage"), message
-    assert "wanted: every packet once, and in time" in message
+    assert "expected every packet once, and in time" in message

@@ -43,7 +43,7 @@ class TestWrongSheet:
         sheet = bench.sheet(device=('device_id: "10d3"', 'device_id: "10d4"'))
         run = bench.run("--suite", "identity", card=sheet)
         run.should_show(red={"Every Port Is The Card On The Sheet", "The Dut Shows As Many Ports As The Sheet Says"})
-        assert "is 8086:10d3, sheet intel-82574l wants 8086:10d4" in run.red["Every Port Is The Card On The Sheet"]
+        assert "is 8086:10d3; expected 8086:10d4 (sheet intel-82574l)" in run.red["Every Port Is The Card On The Sheet"]
 
     @pytest.mark.slow
     def test_pcie_width(self, bench: Bench) -> None:
@@ -51,7 +51,7 @@ class TestWrongSheet:
         run = bench.run(*only(IDLE, "Every Link Is Up"), card=sheet)
         run.should_show(red={IDLE})
         assert "dut.p0 (0000:01:00.0) trained to x1 (" in run.red[IDLE]
-        assert "sheet intel-82574l wants x4" in run.red[IDLE]
+        assert "expected x4 (sheet intel-82574l)" in run.red[IDLE]
 
     @pytest.mark.slow
     def test_pcie_speed_in_every_state(self, bench: Bench) -> None:
@@ -65,7 +65,7 @@ class TestWrongSheet:
         sheet = bench.sheet(speed=("speed_mbps: 1000", "speed_mbps: 10000"))
         run = bench.run(*only("Every Link Is Up", "Every Link Runs At The Speed On The Sheet"), card=sheet)
         run.should_show(red={"Every Link Runs At The Speed On The Sheet"})
-        assert "has speed_mbps 1000, sheet intel-82574l wants 10000" in next(iter(run.red.values()))
+        assert "has speed_mbps 1000; expected 10000 (sheet intel-82574l)" in next(iter(run.red.values()))
 
     @pytest.mark.slow
     def test_driver(self, bench: Bench) -> None:
@@ -104,7 +104,7 @@ class TestCables:
         blamed = {name: message for name, message in run.red.items() if not message.startswith("Undecided: ")}
         assert set(blamed) == {SENDS}, run.red  # other work on the controller may leave the sound direction undecided
         assert "dut.p0 to peer.p0: 1" in run.red[SENDS]  # 11.7 of 25 Mbit/s
-        assert "sheet intel-82574l wants at least 0.85 of line rate" in run.red[SENDS]
+        assert "sheet intel-82574l: 0.85 of line rate" in run.red[SENDS]
 
     @pytest.mark.slow
     def test_a_cable_that_loses_frames_is_seen(self, bench: Bench) -> None:

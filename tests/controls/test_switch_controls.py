@@ -65,7 +65,7 @@ def test_a_link_whose_loss_is_seen_too_late(bench: Bench) -> None:
 @pytest.mark.slow
 def test_counters_that_stand_still(bench: Bench) -> None:
     run = run_with(bench, COUNTED, "switch:port1", "counters_stuck", SHUT)
-    stuck = r"BenchFault: (?s:.*)dut\.p0 .* has sent \d+ frames, the switch has received 0; wanted: all"
+    stuck = r"BenchFault: (?s:.*)dut\.p0 .* has sent \d+ frames, the switch has received 0; expected all"
     assert re.match(stuck, run.red[COUNTED])
 
 
@@ -89,7 +89,7 @@ def test_crossed_cables_stop_the_suites_at_the_switch(bench: Bench) -> None:
     inject = (DIRECT, f"fault set --name {NAME} cable:a crossed", "")
     run = bench.run(*only(COUNTED, DIRECT), inject=inject)
     assert COUNTED in run.red
-    assert re.search(r"sw: the address .* of peer\.p0 is at port4; wanted: port3 alone", run.red[COUNTED]), run.red
+    assert re.search(r"sw: the address .* of peer\.p0 is at port4; expected port3 alone", run.red[COUNTED]), run.red
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def test_the_message_of_a_passed_test_is_its_figures(tmp_path: Path) -> None:
     subprocess.run([*command, *options, str(tmp_path / "suite.robot")], check=False)
     tests = ElementTree.parse(tmp_path / "output.xml").iter("test")
     said = {test.get("name"): (test.find("./status").text or "").strip() for test in tests}  # type: ignore[union-attr]
-    assert said["One Figure"] == "port 0: x4; expected: x8 (sheet x)"
+    assert said["One Figure"] == "port 0: x4; expected x8 (sheet x)"
     assert said["Many Figures"].splitlines()[-1] == "and 2 more figures"
     assert (said["No Figure"], said["A Failure"]) == ("", "CardFailure: too slow")
 
@@ -61,7 +61,7 @@ def test_an_answer_becomes_a_figure() -> None:
     outcome = judge_values([940.0, 941.0, 939.0, 940.5], at_least(900, "sheet x"), "Mbit/s", plan)
     figure = figure_of(Question("dut to peer", outcome))
     assert (figure.kind, figure.at_least, figure.at_most) == (FigureKind.THROUGHPUT, 900, None)
-    assert figure.outcome == outcome.decision.value and "limit at least 900 (sheet x)" in figure.expected
+    assert figure.outcome == outcome.decision.value and "at least 900 (sheet x)" in figure.expected
 
 
 def test_figures_are_read_back_and_damage_is_found(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_line_of_before_without_a_deadline_has_the_usual_one(journal: Journal)
 
 @pytest.mark.parametrize("deadline_s", [0, -1, float("inf"), float("nan")])
 def test_a_deadline_is_a_time(deadline_s: float) -> None:
-    with pytest.raises(BenchFault, match="expected: a positive number of seconds"):
+    with pytest.raises(BenchFault, match="expected a positive number of seconds"):
         Action(ActionKind.SHELL, "dut", "true", deadline_s)
 
 
@@ -218,7 +218,7 @@ def test_a_killed_run_is_undone_by_the_next(journal: Journal, tmp_path: Path, ch
 
 def test_a_second_run_is_told_who_holds_the_bench(journal: Journal, tmp_path: Path) -> None:
     with holder(journal.path, tmp_path / "marker", change=False) as child:
-        with pytest.raises(BenchFault, match=rf"the bench is in use by pid {child.pid}; wanted: one run at a time"):
+        with pytest.raises(BenchFault, match=rf"the bench is in use by pid {child.pid}; expected one run at a time"):
             journal.hold().__enter__()
         assert len(journal.pending()) == 1
     with journal.hold():
@@ -362,9 +362,9 @@ def test_a_journal_that_cannot_be_made_is_a_bench_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "where", "command", "message"),
     [
-        (ActionKind.SHELL, "controller", "true", "where 'controller' is not wanted; wanted: dut or peer"),
-        (ActionKind.LOCAL, "dut", "true", "where 'dut' is not wanted; wanted: controller"),
-        (ActionKind.POWER, "dut", "cycle", "power state 'cycle' is not wanted; wanted: on or off"),
+        (ActionKind.SHELL, "controller", "true", "where 'controller' is not wanted; expected dut or peer"),
+        (ActionKind.LOCAL, "dut", "true", "where 'dut' is not wanted; expected controller"),
+        (ActionKind.POWER, "dut", "cycle", "power state 'cycle' is not wanted; expected on or off"),
         (ActionKind.SHELL, "dut", " ", "the command is empty"),
     ],
 )
@@ -396,7 +396,7 @@ def test_a_forgotten_change_is_kept_with_who_and_why_and_never_undone(journal: J
     [
         ("", "why", r"0 pending entries have the id ''; expected one of: \w{8}, \w{8}, \w{8}$"),
         ("nobody", "why", "0 pending entries"),
-        ("00000000", "  ", "entry 00000000: the reason is empty; expected: why"),
+        ("00000000", "  ", "entry 00000000: the reason is empty; expected why"),
     ],
 )
 def test_only_one_pending_entry_is_forgotten_and_with_a_reason(

@@ -17,7 +17,6 @@ from fake_bench import FakeBench
 
 from niclab.commands.certifying.attempts import note_attempts
 from niclab.commands.results.history import open_store, take
-from niclab.core.turns import turn_to_measure
 from niclab.core.undo import Action, ActionKind
 from niclab.links import wiring
 from niclab.report.certificate.certificate import certify
@@ -25,6 +24,7 @@ from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.run import bench_servers
 from niclab.run import run as runs
 from niclab.run.watching.facts import CardFacts
+from niclab.traffic.runs.turns import turn_to_measure
 
 CARD, SECRET = "intel-82574l", "secret-of-the-bmc-of-"
 

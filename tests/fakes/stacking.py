@@ -129,7 +129,7 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
             self.by_iface(member).lro = False
         stacking.uppers[self.name][name] = Upper(list(members), settings=settings)
         if stacking.refuses and self.role is Role.PEER:
-            raise BenchFault("peer: bond niclab0: miimon reads 0, wanted 100")
+            raise BenchFault("peer: bond niclab0: miimon reads 0; expected 100")
         return stacking.seen(self.name, name)
 
     def create_vlan(self: FakeHost, name: str, below: str, vlan_id: int, tag: VlanTag = VlanTag.CUSTOMER) -> Vlan:

@@ -49,7 +49,7 @@ def test_a_missing_secret_names_both_places(file: Path) -> None:
         Secrets(file, {}).get("OTHER")
     assert (
         str(caught.value)
-        == f"secret OTHER is missing; wanted: an environment variable OTHER, or a line OTHER=... in {file}"
+        == f"secret OTHER is missing; expected an environment variable OTHER, or a line OTHER=... in {file}"
     )
 
 
@@ -62,7 +62,7 @@ def test_a_missing_file_names_both_places(tmp_path: Path) -> None:
 
 def test_a_file_is_not_needed_when_the_environment_has_the_secret(tmp_path: Path) -> None:
     assert Secrets(tmp_path / "none.env", {"A": "hunter2"}).get("A") == "hunter2"
-    with pytest.raises(BenchFault, match=r"secret B is missing; wanted: .* B .*names no secrets_file"):
+    with pytest.raises(BenchFault, match=r"secret B is missing; expected .* B .*names no secrets_file"):
         Secrets(None, {}).get("B")
 
 
@@ -74,7 +74,7 @@ def test_an_empty_environment_variable_is_an_error(file: Path) -> None:
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
 def test_a_file_that_others_may_use_is_refused_with_the_remedy(file: Path, mode: int) -> None:
     file.chmod(mode)
-    with pytest.raises(BenchFault, match=rf"\(mode 0{mode:o}\); expected: chmod 600 '{file}'"):
+    with pytest.raises(BenchFault, match=rf"\(mode 0{mode:o}\); expected nobody else: chmod 600 '{file}'"):
         Secrets(file, {}).get("BMC_PASSWORD")
 
 
@@ -89,7 +89,9 @@ def test_a_file_of_another_user_is_refused(file: Path, monkeypatch: pytest.Monke
 def test_a_key_file_is_held_to_the_same(file: Path) -> None:
     refuse_shared(file, file.stat(), "key file")
     file.chmod(0o644)
-    with pytest.raises(BenchFault, match=r"group or others may use this key file \(mode 0644\); expected: chmod 600"):
+    with pytest.raises(
+        BenchFault, match=r"group or others may use this key file \(mode 0644\); expected nobody else: chmod 600"
+    ):
         refuse_shared(file, file.stat(), "key file")
 
 
@@ -111,13 +113,13 @@ def test_a_secret_too_short_to_be_masked_is_refused() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("hunter2", ":1: not a secret (not shown); wanted: KEY=VALUE, KEY in capitals"),
-        ("export A=hunter2", ":1: not a secret (not shown); wanted: KEY=VALUE, KEY in capitals"),
-        ("A = hunter2", ":1: not a secret (not shown); wanted: KEY=VALUE, KEY in capitals"),
-        ("A=", ":1: A is empty, or in blanks or quotes; wanted: the bare secret after the ="),
-        ("A= hunter2", ":1: A is empty, or in blanks or quotes; wanted: the bare secret after the ="),
-        ("A='hunter2'", ":1: A is empty, or in blanks or quotes; wanted: the bare secret after the ="),
-        ("A=x\nA=hunter2", ":2: A is given again; wanted: each secret once"),
+        ("hunter2", ":1: not a secret (not shown); expected KEY=VALUE, KEY in capitals"),
+        ("export A=hunter2", ":1: not a secret (not shown); expected KEY=VALUE, KEY in capitals"),
+        ("A = hunter2", ":1: not a secret (not shown); expected KEY=VALUE, KEY in capitals"),
+        ("A=", ":1: A is empty, or in blanks or quotes; expected the bare secret after the ="),
+        ("A= hunter2", ":1: A is empty, or in blanks or quotes; expected the bare secret after the ="),
+        ("A='hunter2'", ":1: A is empty, or in blanks or quotes; expected the bare secret after the ="),
+        ("A=x\nA=hunter2", ":2: A is given again; expected each secret once"),
     ],
 )
 def test_a_malformed_line_is_named_and_not_shown(tmp_path: Path, line: str, message: str) -> None:
@@ -147,6 +149,6 @@ def test_a_file_that_names_servers_may_be_read_by_all(file: Path, mode: int) -> 
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
 def test_a_file_that_names_servers_may_be_written_by_nobody_else(file: Path, mode: int) -> None:
     file.chmod(mode)
-    said = rf"^{re.escape(str(file))}: group or others may write this ca_file \(mode 0{mode:o}\); expected: chmod go-w"
-    with pytest.raises(BenchFault, match=said):
+    said = rf"group or others may write this ca_file \(mode 0{mode:o}\); expected nobody else: chmod go-w"
+    with pytest.raises(BenchFault, match=rf"^{re.escape(str(file))}: {said}"):
         refuse_writable(file, file.stat(), "ca_file")

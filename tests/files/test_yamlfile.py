@@ -59,15 +59,15 @@ def test_a_record_cannot_be_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("", "toy.yaml:1: is empty; wanted: a file of `key: value` lines"),
-        ("# only a comment\n", "toy.yaml:1: is empty; wanted: a file of `key: value` lines"),
-        ("- a\n", "toy.yaml:1: is no section; wanted: a file of `key: value` lines"),
+        ("", "toy.yaml:1: is empty; expected a file of `key: value` lines"),
+        ("# only a comment\n", "toy.yaml:1: is empty; expected a file of `key: value` lines"),
+        ("- a\n", "toy.yaml:1: is no section; expected a file of `key: value` lines"),
         ("part: {text: a}\nflag: [\n", "toy.yaml:3: is not YAML: expected the node content, but found '<stream end>'"),
         ("part:\n\ttext: a\n", "toy.yaml:2: is not YAML: found character '\\t' that cannot start any token"),
         ("part: {text: a}\n---\npart: {text: a}\n", "toy.yaml:2: is not YAML: but found another document"),
         (
             b"part: {text: a}\nflag: \xff\n",
-            "toy.yaml:2: is not UTF-8 text (invalid start byte); wanted: a YAML file in UTF-8",
+            "toy.yaml:2: is not UTF-8 text (invalid start byte); expected a YAML file in UTF-8",
         ),
         ("part:\n  text: a\x00b\n", "toy.yaml:2: is not YAML: character 0 is not allowed"),
     ],
@@ -84,7 +84,7 @@ def test_text_that_begins_with_a_comparison_gets_a_hint(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        BenchFault, match=r"nowhere\.yaml: cannot be read: No such file or directory; wanted: a YAML file"
+        BenchFault, match=r"nowhere\.yaml: cannot be read: No such file or directory; expected a YAML file"
     ):
         read(tmp_path / "nowhere.yaml")
 
@@ -92,42 +92,42 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("flag: true\n", "1: part: missing; wanted: a section with text, number, share"),
-        ("part: {number: 1}\n", "1: part.text: missing; wanted: a text that is not blank"),
-        ("part:\n  text: ''\n", '2: part.text: "" is not wanted; wanted: a text that is not blank'),
+        ("flag: true\n", "1: part: missing; expected a section with text, number, share"),
+        ("part: {number: 1}\n", "1: part.text: missing; expected a text that is not blank"),
+        ("part:\n  text: ''\n", '2: part.text: "" is not wanted; expected a text that is not blank'),
         (
             "part:\n  text:\n",
-            "2: part.text: no value; wanted: a text that is not blank; or leave the key out if it is optional",
+            "2: part.text: no value; expected a text that is not blank; or leave the key out if it is optional",
         ),
-        ("part: {text: a, number: 3}\n", "1: part.number: 3 is not wanted; wanted: 1 or 2"),
-        ("part: {text: a, number: true}\n", "1: part.number: true is not wanted; wanted: 1 or 2"),
-        ("part: {text: a, number: 1.0}\n", "1: part.number: 1.0 is not wanted; wanted: 1 or 2"),
-        ("part: {text: a, number: '1'}\n", '1: part.number: "1" is not wanted; wanted: 1 or 2'),
-        ("part: {text: a, number: 01}\n", "1: part.number: 01 is not wanted; wanted: 1 or 2"),
-        ("part: {text: a, share: true}\n", "1: part.share: true is not wanted; wanted: a number"),
-        ("part: {text: a, share: .nan}\n", "1: part.share: .nan is not wanted; wanted: a number"),
-        ("part: {text: a, share: .inf}\n", "1: part.share: .inf is not wanted; wanted: a number"),
-        ("part: {text: a}\nflag: on\n", "2: flag: on is not wanted; wanted: true or false"),
-        ("part: {text: a}\nflag: 1\n", "2: flag: 1 is not wanted; wanted: true or false"),
-        ("part: {text: a}\nflag: 'true'\n", '2: flag: "true" is not wanted; wanted: true or false'),
-        ("part: [a]\n", "1: part: a list is not wanted; wanted: a section with text, number, share"),
-        ("part: {text: {}}\n", "1: part.text: a section is not wanted; wanted: a text that is not blank"),
-        ("part: {text: a}\nmore: []\n", "2: more: 0 entries; wanted: at least 1 of them"),
+        ("part: {text: a, number: 3}\n", "1: part.number: 3 is not wanted; expected 1 or 2"),
+        ("part: {text: a, number: true}\n", "1: part.number: true is not wanted; expected 1 or 2"),
+        ("part: {text: a, number: 1.0}\n", "1: part.number: 1.0 is not wanted; expected 1 or 2"),
+        ("part: {text: a, number: '1'}\n", '1: part.number: "1" is not wanted; expected 1 or 2'),
+        ("part: {text: a, number: 01}\n", "1: part.number: 01 is not wanted; expected 1 or 2"),
+        ("part: {text: a, share: true}\n", "1: part.share: true is not wanted; expected a number"),
+        ("part: {text: a, share: .nan}\n", "1: part.share: .nan is not wanted; expected a number"),
+        ("part: {text: a, share: .inf}\n", "1: part.share: .inf is not wanted; expected a number"),
+        ("part: {text: a}\nflag: on\n", "2: flag: on is not wanted; expected true or false"),
+        ("part: {text: a}\nflag: 1\n", "2: flag: 1 is not wanted; expected true or false"),
+        ("part: {text: a}\nflag: 'true'\n", '2: flag: "true" is not wanted; expected true or false'),
+        ("part: [a]\n", "1: part: a list is not wanted; expected a section with text, number, share"),
+        ("part: {text: {}}\n", "1: part.text: a section is not wanted; expected a text that is not blank"),
+        ("part: {text: a}\nmore: []\n", "2: more: 0 entries; expected at least 1 of them"),
         (
             "part: {text: a}\nmore:\n- text: a\n- 5\n",
-            "4: more.1: 5 is not wanted; wanted: a section with text, number, share",
+            "4: more.1: 5 is not wanted; expected a section with text, number, share",
         ),
-        ("part: {text: a}\nmore:\n- {}\n", "3: more.0.text: missing; wanted: a text that is not blank"),
+        ("part: {text: a}\nmore:\n- {}\n", "3: more.0.text: missing; expected a text that is not blank"),
         (
             "part: {text: a}\nflg: true\n",
-            "2: flg: unknown key; wanted: did you mean flag? known keys: flag, more, part",
+            "2: flg: unknown key; expected did you mean flag? known keys: flag, more, part",
         ),
-        ("part: {text: a}\n1: true\n", "2: 1: unknown key; wanted: known keys: flag, more, part"),
-        ("part:\n  text: a\n\n  text: b\n", "2: part.text: key given again in line 4; wanted: each key once"),
-        ("part: {text: wrong}\n", "1: part.text: wrong; wanted: right"),
+        ("part: {text: a}\n1: true\n", "2: 1: unknown key; expected known keys: flag, more, part"),
+        ("part:\n  text: a\n\n  text: b\n", "2: part.text: key given again in line 4; expected each key once"),
+        ("part: {text: wrong}\n", "1: part.text: wrong; expected right"),
     ],
 )
-def test_a_problem_is_one_line_with_place_value_and_wish(tmp_path: Path, text: str, line: str) -> None:
+def test_a_problem_is_one_line_with_place_value_and_expectation(tmp_path: Path, text: str, line: str) -> None:
     assert f"toy.yaml:{line}" in fault(tmp_path, text)
 
 
@@ -152,7 +152,7 @@ def test_bare_text_that_a_yaml_reader_takes_for_something_else_is_asked_for_in_q
     tmp_path: Path, bare: str
 ) -> None:
     assert fault(tmp_path, f"part:\n  text: {bare}\n") == [
-        f"toy.yaml:2: part.text: {bare} is not wanted; wanted: a text that is not blank; "
+        f"toy.yaml:2: part.text: {bare} is not wanted; expected a text that is not blank; "
         f'YAML does not read this as text, put it in quotes: "{bare}"'
     ]
     file = tmp_path / "toy.yaml"
@@ -189,13 +189,13 @@ def test_a_merge_key_is_refused(tmp_path: Path) -> None:
 )
 def test_an_alias_is_refused(tmp_path: Path, text: str) -> None:
     (line,) = fault(tmp_path, text)
-    assert re.fullmatch(r"toy\.yaml:2: an alias \(\*[pa]\) is not wanted; wanted: the value written out", line)
+    assert re.fullmatch(r"toy\.yaml:2: an alias \(\*[pa]\) is not wanted; expected the value written out", line)
 
 
 @pytest.mark.parametrize(("begin", "end"), [("[", "]"), ("{a: ", "}"), ("[", "")])
 def test_deep_nesting_is_refused(tmp_path: Path, begin: str, end: str) -> None:
     (line,) = fault(tmp_path, f"part: {{text: a}}\nmore: {begin * 3000}{end * 3000}\n")
-    assert line == "toy.yaml:2: more than 50 sections and lists within each other; wanted: at most 50"
+    assert line == "toy.yaml:2: more than 50 sections and lists within each other; expected at most 50"
 
 
 def test_an_integer_of_too_many_digits_is_answered_with_its_line(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_an_integer_of_too_many_digits_is_answered_with_its_line(tmp_path: Path)
 
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
     (line,) = fault(tmp_path, "part: {text: a}\n" + "# fill\n" * 160_000)
-    assert line == "toy.yaml: has more than 1048576 bytes; wanted: a YAML file of at most 1048576"
+    assert line == "toy.yaml: has more than 1048576 bytes; expected a YAML file of at most 1048576"
 
 
 @pytest.mark.parametrize("key", ["password", "Passphrase", "token", "secret", "community"])

@@ -13,7 +13,7 @@ FIN_AND_PUSH = 9
 
 
 def finished(frame: bytes, word: str) -> list[bytes]:
-    """What leaves the card for one frame.
+    """The frames that leave the card for one frame.
 
     ``word``: ``card``, or with a defect. ``card-last``: the sum of a segment that is shorter than the others is wrong;
     ``card-odd``: that of one of odd size; ``card-uncut``: it does not cut up.

@@ -143,7 +143,7 @@ class QueueCards:
         ssh._shell = lambda command: self._command(command) or shell(command)
 
     def exchange(self, run: Any, flows: Sequence[Flows]) -> list[Came]:
-        """Stands in for :meth:`~niclab.frames.queues.flow_agents.FlowAgents.exchange`."""
+        """Replaces :meth:`~niclab.frames.queues.flow_agents.FlowAgents.exchange`."""
         found = []
         for one in flows:
             card, came = self.cards[run.interface(one.receiver)], Came(others=3)

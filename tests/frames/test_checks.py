@@ -124,7 +124,7 @@ def test_refusals_that_come_late_are_awaited(clean: Namespaces) -> None:
             r"(?s)dut\.p1 to peer\.p1: .* damaged at peer\.p1 .*byte 17 of \d+ is 0x.., sent 0x..; 1 bit"
             r".*peer\.p1 to dut\.p1: .* damaged at dut\.p1 ",
         ),
-        ("twice", r"(?s)frames arrived twice at peer\.p1 .*; wanted: each once.* arrived twice at dut\.p1 "),
+        ("twice", r"(?s)frames arrived twice at peer\.p1 .*; expected each once.* arrived twice at dut\.p1 "),
     ],
 )
 def test_frames_that_are_damaged_by_the_card_or_the_peer_are_named(clean: Namespaces, word: str, says: str) -> None:

@@ -81,7 +81,7 @@ def test_udp_and_tcp_of_the_system_arrive(clean: Namespaces) -> None:
     ("word", "difference", "says"),
     [
         ("drop", FrameDifference.LOST, " of 499 frames arrived at dut.p1 (0000:01:00.0), lost between the ports: "),
-        ("twice", FrameDifference.TWICE, " frames arrived twice at dut.p1 (0000:01:00.0); wanted: each once"),
+        ("twice", FrameDifference.TWICE, " frames arrived twice at dut.p1 (0000:01:00.0); expected each once"),
         ("swap", FrameDifference.REORDERED, "frames arrived behind later ones at dut.p1 (0000:01:00.0) (frame "),
         ("flip", FrameDifference.DAMAGED, " of 499 frames arrived damaged at dut.p1 (0000:01:00.0) (frame "),
         ("cut", FrameDifference.DAMAGED, "frames arrived damaged at dut.p1 (0000:01:00.0) (frame "),
@@ -98,7 +98,7 @@ def test_frames_for_another_address_leak_only_into_a_promiscuous_port(clean: Nam
     alien = {"destination": "02:00:5e:00:53:01", "at_port": Arrives.NONE, "name": "frames for nobody"}
     found = differences(exchange(clean, stream(clean, "peer.p0"), stream(clean, "peer.p0", **alien)))
     assert set(found) == {FrameDifference.LEAKED}  # a veth pair does not filter: seen as the leak that it is
-    assert "499 of 499 frames were delivered to dut.p0 (0000:01:00.0); wanted: none" in found[FrameDifference.LEAKED]
+    assert "499 of 499 frames were delivered to dut.p0 (0000:01:00.0); expected none" in found[FrameDifference.LEAKED]
     with pytest.raises(CardFailure):
         judge(exchange(clean, stream(clean, "peer.p0"), stream(clean, "peer.p0", **alien)).findings())
 
@@ -169,11 +169,11 @@ def test_a_wrong_checksum_that_nobody_sent_on_purpose_decides_nothing(clean: Nam
     answers = FrameAgents(clean.run).exchange(FramePlan((wrong,)))
     right = replace(wrong, frame=replace(wrong.frame, wrong=Wrong.NOTHING))
     (found,) = counted_sums.findings(FramePlan((right,)), answers)
-    assert found.text == "peer: 3 wrong checksums of UDP counted; wanted: none"
+    assert found.text == "peer: 3 wrong checksums of UDP counted; expected none"
     with pytest.raises(Undecided):
         judge([found])
     (few,) = counted_sums.findings(FramePlan((replace(wrong, count=4),)), answers)
-    assert few.text == "peer: 3 wrong checksums of UDP counted; wanted: 4, as many as were sent"
+    assert few.text == "peer: 3 wrong checksums of UDP counted; expected 4, as many as were sent"
     with pytest.raises(BenchFault):
         judge([few])
     assert list(counted_sums.findings(FramePlan((wrong,)), answers)) == []

@@ -116,7 +116,7 @@ def test_a_frame_that_no_system_sent_is_the_firmwares_and_its_bytes_are_possible
     (one,) = found(exchanged(sender, Side(gained={"tx_packets": 1, "tx_bytes": -16_000}), Side()))
     assert "bytes sent" in one.text
     (one,) = found(exchanged(sender, Side(gained={"tx_packets": 6, "tx_bytes": 600}), Side()))
-    assert "counted 1006 frames sent; wanted: 1000" in one.text
+    assert "counted 1006 frames sent; expected 1000" in one.text
 
 
 def test_what_a_filter_refuses_behind_its_counter_was_sent_by_the_partners_system() -> None:
@@ -130,7 +130,7 @@ def test_what_a_filter_refuses_behind_its_counter_was_sent_by_the_partners_syste
 def test_a_frame_that_arrived_and_was_not_counted_is_missed_next_to_one_of_the_system() -> None:
     others = {"others": 1, "others_bytes": 60, "others_most": 64}
     (one,) = found(exchanged(PEER, Side(gained={"tx_packets": 1, "tx_bytes": 60}), Side(look=others)))
-    assert "dut.p0 (0000:01:00.0) counted 1000 frames received; wanted: 1001" in one.text
+    assert "dut.p0 (0000:01:00.0) counted 1000 frames received; expected 1001" in one.text
 
 
 LOSSES: Any = [
@@ -227,7 +227,7 @@ def test_a_counter_that_wraps_early_is_its_ports(
     name = "tx_bytes" if backwards is sender else "rx_bytes"
     wraps = Side(before={name: (1 << 32) - 1}, gained={name: -(1 << 32)})
     ledger = exchanged(sender, *((wraps, Side()) if backwards is sender else (Side(), wraps)))
-    said = rf"^{backwards.name} .* {name} runs backwards, from 4294967295 to 999999; wanted: 64 bits that only grow"
+    said = rf"^{backwards.name} .* {name} runs backwards, from 4294967295 to 999999; expected 64 bits that only grow"
     with pytest.raises(verdict, match=said):
         judge(ledger.findings(), stood)
 

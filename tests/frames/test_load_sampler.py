@@ -51,7 +51,7 @@ def test_samples_that_do_not_come_are_the_benchs(bench: FakeBench, taken: Run, m
     prepared(bench, cut=0)
     with (
         sampled(taken, taken.ports(Role.DUT), 60) as sampler,
-        pytest.raises(BenchFault, match=r"within 0.3 s, wanted 3: 0 of dut\.p0"),
+        pytest.raises(BenchFault, match=r"within 0.3 s; expected 3: 0 of dut\.p0"),
     ):
         sampler.looks(3)
 

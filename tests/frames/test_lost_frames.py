@@ -19,7 +19,7 @@ PER_S, LOAD = 50, 100_000
 
 
 def of(sender: Port, arrived: int, holes: list[list[int]], here: Side | None = None, there: Side | None = None) -> Any:
-    """What is lost of 1000 frames; ports have counted a load as well, and what the sides say beyond it."""
+    """Losses of 1000 frames; ports have counted a load as well, and what the sides say beyond it."""
     here, there = here or Side(), there or Side()
     here.gained = here.gained | {"tx_packets": here.gained.get("tx_packets", 0) + LOAD}
     there.gained = there.gained | {"rx_packets": there.gained.get("rx_packets", 0) + LOAD}
@@ -43,14 +43,14 @@ def test_what_congestion_loses_is_not_too_much() -> None:
 )
 def test_more_than_one_in_a_hundred_is_too_much(arrived: int, holes: list[list[int]]) -> None:
     (found,) = judged(PEER, arrived, holes)
-    assert f"{1000 - arrived} of 1000 frames lost" in found.text and "wanted: at most 1 %" in found.text
+    assert f"{1000 - arrived} of 1000 frames lost" in found.text and "expected at most 1 %" in found.text
 
 
 @pytest.mark.parametrize("hole", [(0, 13), (500, 13), (9_987, 13)])
 def test_a_burst_within_one_second_is_too_much_however_long_the_load(hole: tuple[int, int]) -> None:
     (one,) = of(PEER, 1000, [])
     (found,) = too_many_under_load([replace(one, sent=10_000, runs=[hole])], PER_S)
-    assert "13 of 50 in a row" in found.text and "wanted: at most 1 %, and 12.5 of 50 in a row" in found.text
+    assert "13 of 50 in a row" in found.text and "expected at most 1 %, and 12.5 of 50 in a row" in found.text
     few = replace(one, sent=10_000, runs=[(0, 12), (50, 12), (hole[0] + 100, 1)])
     assert too_many_under_load([few], PER_S) == []
 

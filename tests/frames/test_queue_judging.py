@@ -1,4 +1,4 @@
-"""What is predicted and what is likely: the Toeplitz hash, chi-square, and the verdicts on flows by queue."""
+"""Predictions and likelihoods: the Toeplitz hash, chi-square, and the verdicts on flows by queue."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_lowest_bits_choose_the_entry() -> None:
 
 
 def test_a_key_that_is_too_short_is_an_error() -> None:
-    with pytest.raises(ValueError, match="key of 15 bytes for 12 bytes; wanted: at least 16"):
+    with pytest.raises(ValueError, match="key of 15 bytes for 12 bytes; expected at least 16"):
         toeplitz(KEY[:15], bytes(12))
 
 
@@ -64,12 +64,12 @@ def test_the_tail_is_a_probability() -> None:
     assert chi_square_upper_tail(0, 3) == 1.0
     assert 0 < chi_square_upper_tail(1e3, 63) < 1e-100
     for value, df in ((1.0, 0), (-1.0, 3), (math.nan, 3)):
-        with pytest.raises(ValueError, match="wanted: at least 0, and at least 1"):
+        with pytest.raises(ValueError, match="expected at least 0, and at least 1"):
             chi_square_upper_tail(value, df)
 
 
 def test_the_tail_is_what_draws_find() -> None:
-    """Of 4000 draws of 1024 flows over four queues about a twentieth is beyond the value of a twentieth."""
+    """About a twentieth of 4000 draws of 1024 flows over four queues is beyond the value of a twentieth."""
     noise, beyond = random.Random(7), 0
     for _ in range(4000):
         counts = Counter(noise.choices(range(4), k=1024))
@@ -104,7 +104,7 @@ def test_an_uneven_spread_is_red(counts: tuple[int, ...]) -> None:
 def test_parts_of_the_table_are_what_is_expected() -> None:
     weights = {0: 0.75, 2: 0.25}
     spread(came(760, 0, 264), weights).end()
-    with pytest.raises(CardFailure, match="queue 0: 512, queue 2: 512; the table wants queue 0: 768, queue 2: 256"):
+    with pytest.raises(CardFailure, match="queue 0: 512, queue 2: 512; expected queue 0: 768, queue 2: 256"):
         spread(came(512, 0, 512), weights).end()
     with pytest.raises(CardFailure, match="flows came by other queues, queue 1: 4; the table has queues 0, 2"):
         spread(came(760, 4, 260), weights).end()
@@ -188,5 +188,5 @@ def test_frames_without_room_are_a_fault_of_the_tool() -> None:
 
 @pytest.mark.parametrize("words", [{}, said(came=[]), said(came={"a": 1}), said(others="many")])
 def test_other_words_of_the_program_are_refused(words: dict[str, object]) -> None:
-    with pytest.raises(ReadError, match="expected: came, moved, others, dropped"):
+    with pytest.raises(ReadError, match="expected came, moved, others, dropped"):
         Came().add(words, "dut")

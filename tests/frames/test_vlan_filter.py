@@ -18,7 +18,7 @@ BEFORE = "    - name: vlan-strip\n"
 
 
 def asked(bench: FakeBench, taken: Run, on: bool, default: str = "true", change: str = "fixed") -> list[str]:
-    """What must be set so that a port whose filter is on, or off, filters VLANs."""
+    """The features that must be set so that a port whose filter is on, or off, filters VLANs."""
     row = ROW.replace("DEFAULT", default).replace("CHANGE", change)
     with_sheet(bench, taken, (BEFORE, row + BEFORE))
     dut = DutPort(taken, taken.ports(Role.DUT)[0])
@@ -36,7 +36,7 @@ def test_a_filter_that_is_off_is_switched_on(bench: FakeBench, taken: Run) -> No
 
 @pytest.mark.parametrize("change", ["fixed", "not-off"])
 def test_a_declared_filter_that_is_off_for_good_is_the_cards(bench: FakeBench, taken: Run, change: str) -> None:
-    said = r"^dut\.p0 .*: offload vlan-filter \(rx-vlan-filter\) is off and cannot be switched, sheet .* wants it on"
+    said = r"^dut\.p0 .*: offload vlan-filter \(rx-vlan-filter\) is off and cannot be switched; expected it on"
     with pytest.raises(CardFailure, match=said):
         asked(bench, taken, False, change=change)
 

@@ -102,5 +102,5 @@ REFUSED = [
 
 @pytest.mark.parametrize(("kind", "text"), REFUSED)
 def test_an_error_is_no_record(kind: str, text: str) -> None:
-    with pytest.raises(ReadError, match=r"cannot read .*: expected |worthless result: "):
+    with pytest.raises(ReadError, match=r"cannot read .*; expected |worthless result: "):
         parse(kind, text)

@@ -59,7 +59,7 @@ def test_a_hash_is_asked_for_by_its_layers_and_read_back(shown: str, wrong: bool
     script = {"ifconfig oce0": UP, "ifconfig oce1": SECOND, making: "", "ifconfig niclab0": balanced}
     dut, _ = host({**script, MEMBERS: UP + SECOND})
     if wrong:
-        with pytest.raises(BenchFault, match=r"bond niclab0 has lagghash \('l2', 'l3', 'l4'\), wanted l3,l4"):
+        with pytest.raises(BenchFault, match=r"bond niclab0 has lagghash \('l2', 'l3', 'l4'\); expected l3,l4"):
             dut.bonds.create("niclab0", settings, ["oce0", "oce1"])
         return
     bond = dut.bonds.create("niclab0", settings, ["oce0", "oce1"])
@@ -99,9 +99,9 @@ def test_what_lagg_has_not_is_not_applicable_and_changes_nothing(settings: BondS
 def test_a_lagg_that_reads_back_otherwise_is_a_fault() -> None:
     other = LAGG.replace("\tlaggport: oce1 flags=0<>\n", "")
     script = {"ifconfig oce0": UP, "ifconfig oce1": SECOND, MAKING: "", "ifconfig niclab0": other}
-    with pytest.raises(BenchFault, match="bond niclab0 is failover of oce0, wanted failover of oce0, oce1"):
+    with pytest.raises(BenchFault, match="bond niclab0 is failover of oce0; expected failover of oce0, oce1"):
         host(script)[0].bonds.create("niclab0", SETTINGS, ["oce0", "oce1"])
-    with pytest.raises(BenchFault, match="primary oce1, the first port of a lagg is wanted"):
+    with pytest.raises(BenchFault, match="primary oce1; expected the first port of a lagg"):
         host({})[0].bonds.create("niclab0", replace(SETTINGS, primary="oce1"), ["oce0", "oce1"])
     with pytest.raises(BenchFault, match="no members"):
         host({})[0].bonds.create("niclab0", SETTINGS, [])
@@ -122,7 +122,7 @@ def test_a_vlan_is_made_by_its_name_and_read_back() -> None:
     wrong, _ = host(
         {"ifconfig oce0.3 create && ifconfig oce0.3 up": "", "ifconfig oce0.3": VLAN.replace("vlan: 3", "vlan: 4")}
     )
-    with pytest.raises(BenchFault, match=r"oce0\.3 is VLAN 4 on oce0, wanted 3 on oce0"):
+    with pytest.raises(BenchFault, match=r"oce0\.3 is VLAN 4 on oce0; expected 3 on oce0"):
         wrong.bonds.create_vlan("oce0.3", "oce0", 3)
     with pytest.raises(BenchFault, match="shows no VLAN"):
         host({"ifconfig oce0": UP})[0].bonds.vlan("oce0")

@@ -104,7 +104,7 @@ def test_link_settings() -> None:
 
 
 def test_link_of_another_interface_is_refused() -> None:
-    with pytest.raises(BenchFault, match=r"showed \['oce0'\], wanted oce1"):
+    with pytest.raises(BenchFault, match=r"showed \['oce0'\]; expected oce1"):
         host({"ifconfig -m oce1": MANAGED})[0].links.link_settings("oce1")
 
 
@@ -132,7 +132,7 @@ def test_carrier_changes() -> None:
 def test_carrier_changes_that_cannot_be_counted() -> None:
     with pytest.raises(BenchFault, match="overwritten the beginning of this boot"):
         host({TOLD: "1\n", BUFFER: CHANGES})[0].counts.carrier_changes("oce0")
-    with pytest.raises(BenchFault, match="log_link_state_change is 0, wanted 1"):
+    with pytest.raises(BenchFault, match="log_link_state_change is 0; expected 1"):
         host({TOLD: "0\n"})[0].counts.carrier_changes("oce0")
 
 
@@ -188,7 +188,7 @@ class TestWaitingInARealShell:
     @pytest.mark.parametrize("up", [True, False])
     @pytest.mark.parametrize("state", ["", "oce0: flags=8843<UP> metric 0 mtu 1500\n"])
     def test_no_interface_or_no_status_is_a_fault(self, tmp_path: Path, state: str, up: bool) -> None:
-        with pytest.raises(BenchFault, match="an interface that shows a status is wanted"):
+        with pytest.raises(BenchFault, match="expected an interface that shows a status"):
             self.wait(tmp_path, state, up)
 
 
@@ -315,6 +315,6 @@ HOSTILE: list[Callable[[FreeBsdHost], object]] = [
 @pytest.mark.parametrize("ask", HOSTILE)
 def test_what_is_no_name_reaches_no_shell(ask: Callable[[FreeBsdHost], object]) -> None:
     dut, shell = host({})
-    with pytest.raises(BenchFault, match="wanted"):
+    with pytest.raises(BenchFault, match="expected"):
         ask(dut)
     assert shell.commands == []

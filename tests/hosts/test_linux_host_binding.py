@@ -58,7 +58,7 @@ def test_a_driver_that_is_gone_was_taken() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [("bound\n", "is 'bound' after its driver was unbound; wanted: free"), ("", "is '' after its driver")],
+    [("bound\n", "is 'bound' after its driver was unbound; expected free"), ("", "is '' after its driver")],
 )
 def test_a_driver_that_stays_is_a_fault(answer: str, said: str) -> None:
     dut, _ = host(**{UNBIND: answer})
@@ -74,7 +74,7 @@ def test_a_refused_unbinding_says_the_shells_words() -> None:
 
 def test_a_function_without_driver_has_nothing_to_give_back() -> None:
     dut, _ = host(**{NAMES: "driver= module=\n"})
-    with pytest.raises(BenchFault, match=f"^dut: {CARD} has no driver; wanted: one"):
+    with pytest.raises(BenchFault, match=f"^dut: {CARD} has no driver; expected one"):
         dut.undo.driver(CARD, "enp1s0")
     dut, _ = host(**{NAMES: "sh: cd: no such file\n"})
     with pytest.raises(ReadError, match="driver of a PCI device"):
@@ -84,7 +84,7 @@ def test_a_function_without_driver_has_nothing_to_give_back() -> None:
 def test_a_member_of_something_else_is_refused() -> None:
     bond = "if [ -d /sys/class/net/niclab0/bonding ]; then echo bond; else echo other; fi"
     dut, _ = host(**{bond: "other\n"})
-    with pytest.raises(BenchFault, match=r"^dut: enp1s0 belongs to niclab0, which is no bond; wanted: a bond"):
+    with pytest.raises(BenchFault, match=r"^dut: enp1s0 belongs to niclab0, which is no bond; expected a bond"):
         dut.undo.driver(CARD, "enp1s0")
 
 

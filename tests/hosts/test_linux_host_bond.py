@@ -102,16 +102,16 @@ def test_a_bond_is_made_of_members_that_are_down_and_have_no_address() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("mode:active-backup 1", "mode:balance-rr 0", "mode reads balance-rr, wanted active-backup"),
-        ("miimon:100", "miimon:0", "miimon reads 0, wanted 100"),
-        ("updelay:200", "updelay:20", "updelay reads 20, wanted 200"),
-        ("primary:v0", "primary:v1", "primary reads v1, wanted v0"),
-        ("primary:v0\n", "", "primary reads nothing, wanted v0"),
-        ("primary_reselect:always 0", "primary_reselect:better 1", "primary_reselect reads better, wanted always"),
-        ("fail_over_mac:none 0", "fail_over_mac:active 1", "fail_over_mac reads active, wanted none"),
-        ("num_grat_arp:1", "num_grat_arp:2", "num_grat_arp reads 2, wanted 1"),
-        ("slaves:v0 v1", "slaves:v0", "members read v0, wanted v0 v1"),
-        ("slaves:v0 v1\n", "", "members read nothing, wanted v0 v1"),
+        ("mode:active-backup 1", "mode:balance-rr 0", "mode reads balance-rr; expected active-backup"),
+        ("miimon:100", "miimon:0", "miimon reads 0; expected 100"),
+        ("updelay:200", "updelay:20", "updelay reads 20; expected 200"),
+        ("primary:v0", "primary:v1", "primary reads v1; expected v0"),
+        ("primary:v0\n", "", "primary reads nothing; expected v0"),
+        ("primary_reselect:always 0", "primary_reselect:better 1", "primary_reselect reads better; expected always"),
+        ("fail_over_mac:none 0", "fail_over_mac:active 1", "fail_over_mac reads active; expected none"),
+        ("num_grat_arp:1", "num_grat_arp:2", "num_grat_arp reads 2; expected 1"),
+        ("slaves:v0 v1", "slaves:v0", "members read v0; expected v0 v1"),
+        ("slaves:v0 v1\n", "", "members read nothing; expected v0 v1"),
     ],
 )
 def test_a_setting_that_reads_back_otherwise_is_refused(old: str, new: str, said: str) -> None:
@@ -129,7 +129,7 @@ def test_targets_of_the_arp_monitor_are_compared_as_addresses() -> None:
     dut.bonds.create("bond7", settings, ["v0", "v1"])
     assert "arp_interval 100 arp_ip_target 198.18.10.1,198.18.10.2' " in shell.commands[0]
     dut, _ = bonded(read_back.replace("10.2", "10.3"))
-    with pytest.raises(BenchFault, match=r"arp_ip_target reads 198\.18\.10\.1 198\.18\.10\.3, wanted"):
+    with pytest.raises(BenchFault, match=r"arp_ip_target reads 198\.18\.10\.1 198\.18\.10\.3; expected"):
         dut.bonds.create("bond7", settings, ["v0", "v1"])
 
 
@@ -179,7 +179,7 @@ def test_a_vlan_is_made_and_read_back() -> None:
         " && ip -j -d link show dev v0.3"
     ]
     for below, vlan_id in (("v0", 4), ("v1", 3)):
-        with pytest.raises(BenchFault, match=f"v0.3 is VLAN 3 on v0, wanted {vlan_id} on {below}"):
+        with pytest.raises(BenchFault, match=f"v0.3 is VLAN 3 on v0; expected {vlan_id} on {below}"):
             dut.bonds.create_vlan("v0.3", below, vlan_id)
 
 
@@ -188,7 +188,7 @@ def test_the_outer_one_of_two_tags_is_read_back() -> None:
     dut, shell = host({"modprobe 8021q...": outer})
     assert dut.bonds.create_vlan("v0.3", "v0", 3, VlanTag.SERVICE).protocol == "802.1ad"
     assert "ip link add link v0 name v0.3 type vlan proto 802.1ad id 3 &&" in shell.commands[0]
-    with pytest.raises(BenchFault, match=r"^dut: v0\.3 tags its frames by 802\.1ad, wanted 802\.1Q$"):
+    with pytest.raises(BenchFault, match=r"^dut: v0\.3 tags its frames by 802\.1ad; expected 802\.1Q$"):
         dut.bonds.create_vlan("v0.3", "v0", 3)
 
 

@@ -55,7 +55,7 @@ def test_unknown_interface_says_ips_words() -> None:
 
 def test_answer_of_another_interface_is_refused() -> None:
     dut, _ = host({"ip -j -s -d addr show dev v1": UP, "ethtool v1": text_of("ethtool", "veth")})
-    with pytest.raises(BenchFault, match=r"showed \['v0'\], wanted v1"):
+    with pytest.raises(BenchFault, match=r"showed \['v0'\]; expected v1"):
         dut.links.interface("v1")
     with pytest.raises(BenchFault, match=r"`ethtool v1` answered for v0"):
         dut.links.link_settings("v1")
@@ -147,7 +147,7 @@ def test_address_present_already_says_ips_words() -> None:
 def test_bad_addresses_run_nothing(cidr: str) -> None:
     dut, shell = host({})
     for method in (dut.links.add_address, dut.links.remove_address):
-        with pytest.raises(BenchFault, match=r"dut: address .* is wanted"):
+        with pytest.raises(BenchFault, match=r"dut; expected address .*"):
             method("v0", cidr)
     assert shell.commands == []
 
@@ -168,7 +168,7 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
         lambda: dut.links.ping("10.0.0.1", source=iface),
     ]
     for action in actions:
-        with pytest.raises(BenchFault, match=r"dut: interface .* is wanted"):
+        with pytest.raises(BenchFault, match=r"dut; expected interface .*"):
             action()
     assert shell.commands == []
 
@@ -236,8 +236,8 @@ def test_ping_that_did_not_ping_is_a_fault(answer: Answer) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"destination": "peer"}, "an IPv4 or IPv6 address is wanted"),
-        ({"destination": "10.0.0.1; id"}, "an IPv4 or IPv6 address is wanted"),
+        ({"destination": "peer"}, "expected an IPv4 or IPv6 address"),
+        ({"destination": "10.0.0.1; id"}, "expected an IPv4 or IPv6 address"),
         ({"destination": "fe80::1%a;id"}, "interface 'a;id'"),
         ({"destination": "10.0.0.1", "count": 0}, "ping count 0"),
         ({"destination": "10.0.0.1", "wait_s": 0}, "ping wait_s 0"),

@@ -77,7 +77,7 @@ def test_what_lspci_does_not_know_comes_from_sysfs() -> None:
 
 def test_without_root_the_link_is_a_fault_not_unknown() -> None:
     text = f"{CARD} Ethernet controller [0200]: Example [8086:151c]\n\tCapabilities: <access denied>\n"
-    with pytest.raises(BenchFault, match=f"dut: .*may not read the capabilities of {CARD}: root is wanted"):
+    with pytest.raises(BenchFault, match=f"dut: .*may not read the capabilities of {CARD}; expected root"):
         card(text).pci.device(CARD)
 
 
@@ -95,7 +95,7 @@ def test_empty_slot_is_a_fault() -> None:
 
 def test_another_device_than_asked_for_is_a_fault() -> None:
     dut, _ = host({"for s in 0000:01:00.0;...": f"slot=0000:01:00.0\n{sysfs()}{IXGBE}"})
-    with pytest.raises(BenchFault, match=r"wanted 0000:01:00.0"):
+    with pytest.raises(BenchFault, match=r"expected 0000:01:00.0"):
         dut.pci.device("0000:01:00.0")
 
 
@@ -130,7 +130,7 @@ def test_the_description_of_a_device_in_a_real_shell(tmp_path: Path) -> None:
 def test_addresses_are_checked_before_anything_runs(address: str) -> None:
     dut, shell = host({})
     for method in (dut.pci.device, dut.pci.path, dut.pci.interface_at):
-        with pytest.raises(BenchFault, match=r"dut: PCI address .* such as 0000:01:00.0 is wanted"):
+        with pytest.raises(BenchFault, match=r"dut: PCI address .*; expected .* such as 0000:01:00\.0$"):
             method(address)
     assert shell.commands == []
 
@@ -193,7 +193,7 @@ def test_pcie_path_lists_links_not_the_bus_inside_a_switch() -> None:
 
 def test_the_devices_on_the_way_and_no_others_are_shown_in_a_real_shell(tmp_path: Path) -> None:
     shell = LastCommand()
-    with pytest.raises(BenchFault, match="wanted a path"):
+    with pytest.raises(BenchFault, match="expected a path"):
         LinuxHost(shell, "dut").pci.path(LEAF)
     for slot in (ROOT, SWITCH_UP, SWITCH_DOWN, LEAF):
         (tmp_path / slot).mkdir()
@@ -223,7 +223,7 @@ def test_a_card_on_the_root_bus_has_no_path() -> None:
 @pytest.mark.parametrize("path", ["\n", "/sys/devices/pci0000:00/0000:00:1c.0\n"])
 def test_a_path_that_does_not_end_at_the_card_is_a_fault(path: str) -> None:
     dut, _ = host({READLINK: path})
-    with pytest.raises(BenchFault, match=r"wanted a path that ends with 0000:04:00.0"):
+    with pytest.raises(BenchFault, match=r"expected a path that ends with 0000:04:00.0"):
         dut.pci.path(LEAF)
 
 
@@ -239,9 +239,9 @@ def test_interface_at() -> None:
 def test_a_function_with_two_ports_needs_to_be_told_which() -> None:
     dut, _ = host({PORTS: "enp1s0f4=0\nenp1s0f4d1=1\n"})
     assert dut.pci.interface_at(CARD, port_index=1) == "enp1s0f4d1"
-    with pytest.raises(BenchFault, match=r"enp1s0f4 \(port 0\), enp1s0f4d1 \(port 1\), wanted one interface"):
+    with pytest.raises(BenchFault, match=r"enp1s0f4 \(port 0\), enp1s0f4d1 \(port 1\); expected one interface"):
         dut.pci.interface_at(CARD)
-    with pytest.raises(BenchFault, match=r"wanted port 2"):
+    with pytest.raises(BenchFault, match=r"expected port 2"):
         dut.pci.interface_at(CARD, port_index=2)
 
 

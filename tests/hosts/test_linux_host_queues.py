@@ -116,7 +116,7 @@ def test_hash_fields_are_set_read_back_and_put_back() -> None:
 
 def test_fields_of_other_flows_are_no_answer() -> None:
     shell = FakeShell({"ethtool -n eth0 rx-flow-hash tcp4": UDP_ADDRESSES})
-    with pytest.raises(BenchFault, match="answered for udp4; expected: tcp4"):
+    with pytest.raises(BenchFault, match="answered for udp4; expected tcp4"):
         LinuxHost(shell, "dut").queues.fields("eth0", FlowKind.TCP4)
 
 

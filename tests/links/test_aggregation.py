@@ -156,8 +156,8 @@ def spoiled(bond: Bond, what: str) -> Bond:
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        ("no aggregator", "peer: the bond has no active aggregator; wanted: one with the switch"),
-        ("apart", "peer: enp2s0 is in aggregator 2; wanted: 1, the active one"),
+        ("no aggregator", "peer: the bond has no active aggregator; expected one with the switch"),
+        ("apart", "peer: enp2s0 is in aggregator 2; expected 1, the active one"),
     ],
 )
 def test_what_the_bond_says_otherwise_is_red(stacks: Stacks, what: str, told: str) -> None:
@@ -177,7 +177,7 @@ def test_the_rate_that_the_switch_is_asked_for(switch: FakeSwitch) -> None:
             column(switch, port, "PartnerOperState", WHOLE)
     keywords = Aggregation()
     keywords.switch_should_be_asked_for_lacpdus(LacpRate.FAST)
-    with pytest.raises(CardFailure, match=r"^dut.p0 \(0000:01:00.0\) asks for LACPDUs at the rate fast; wanted: slow"):
+    with pytest.raises(CardFailure, match=r"^dut.p0 \(0000:01:00.0\) asks for LACPDUs at the rate fast; expected slow"):
         keywords.switch_should_be_asked_for_lacpdus(LacpRate.SLOW)
 
 
@@ -200,7 +200,7 @@ class TestOverCables:
         first, second = apart.bonds["dut"].slaves
         deaf = (first, replace(second, partner_mac="00:00:00:00:00:00"))
         apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=deaf)
-        wanted = r"^dut: enp2s0 hears LACPDUs of 00:00:00:00:00:00; wanted: 02:00:00:00:00:f0, the other bond"
+        wanted = r"^dut: enp2s0 hears LACPDUs of 00:00:00:00:00:00; expected 02:00:00:00:00:f0, the other bond"
         with pytest.raises(CardFailure, match=wanted):
             Aggregation().every_member_should_be_aggregated()
 
@@ -210,7 +210,7 @@ class TestOverCables:
         first, second = apart.bonds["dut"].slaves
         waiting, carrying = dict[str, Any]({side: 0x1F}), dict[str, Any]({side: 0x3F})
         apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=(first, replace(second, **waiting)))
-        wanted = rf"^dut: enp2s0: {name} has LACP state 0x1f; wanted: in sync, collecting and distributing"
+        wanted = rf"^dut: enp2s0: {name} has LACP state 0x1f; expected in sync, collecting and distributing"
         with pytest.raises(CardFailure, match=wanted):
             Aggregation().every_member_should_be_aggregated()
         apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=(first, replace(second, **carrying)))
@@ -218,12 +218,12 @@ class TestOverCables:
 
     def test_a_member_that_is_left_out_of_the_peers_bond_is_the_benchs(self, apart: Stacks) -> None:
         apart.bonds["peer"] = replace(apart.bonds["peer"], aggregator=Aggregator(1, 1, 5, coloned(ADDRESS["dut"])))
-        with pytest.raises(BenchFault, match=r"^peer: 1 members are aggregated; wanted: all 2"):
+        with pytest.raises(BenchFault, match=r"^peer: 1 members are aggregated; expected all 2"):
             Aggregation().every_member_should_be_aggregated()
 
     def test_a_bond_without_aggregator_is_red(self, apart: Stacks) -> None:
         apart.bonds["dut"] = replace(apart.bonds["dut"], aggregator=None)
-        with pytest.raises(CardFailure, match=r"^dut: the bond has no active aggregator; wanted: one with the other"):
+        with pytest.raises(CardFailure, match=r"^dut: the bond has no active aggregator; expected one with the other"):
             Aggregation().every_member_should_be_aggregated()
 
 
@@ -235,7 +235,7 @@ class TestMinLinks:
     def test_a_bond_that_keeps_its_carrier_is_red(self, stacks: Stacks) -> None:
         stacks.carrier_lost = False
         with pytest.raises(
-            CardFailure, match=r"^dut: niclab0 has still carrier with 2 links; wanted: no carrier, and one"
+            CardFailure, match=r"^dut: niclab0 has still carrier with 2 links; expected no carrier, and one"
         ):
             Aggregation().bond_with_too_few_links_should_have_no_carrier(Role.DUT)
 

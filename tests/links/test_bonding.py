@@ -116,7 +116,7 @@ def test_a_bond_that_stays_on_the_lost_link_is_red(stacking: Stacking, bonding: 
     bonding.active_link_should_be_the_first()
     stacking.stays = True
     bonding.lose_the_link(MemberLink.ACTIVE)
-    with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 that has its link; .* allows 50 ms"):
+    with pytest.raises(CardFailure, match=r"dut uses enp1s0; expected enp2s0 that has its link; .* allows 50 ms"):
         bonding.active_link_should_be_another()
 
 
@@ -148,7 +148,7 @@ def test_no_link_is_no_carrier(stacking: Stacking, bonding: Keywords) -> None:
 
 def test_a_member_without_link_is_red(bench: FakeBench, bonding: Keywords) -> None:
     bench.cables.stuck["peer.p1"] = False
-    with pytest.raises(BenchFault, match=r"^peer: 1 of 2 links; wanted: all, within 0\.05 s\npath b is down: one-end"):
+    with pytest.raises(BenchFault, match=r"^peer: 1 of 2 links; expected all within 0\.05 s\npath b is down: one-end"):
         bonding.every_member_should_be_up()
     bench.cables.stuck["dut.p1"] = False
     with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; .*\npeer: 1 of 2 links; .*\npath b is down: cable"):
@@ -237,13 +237,13 @@ class TestCauses:
     def test_a_bond_that_moves_without_cause_is_red(self, bench: FakeBench, over_switch: Keywords) -> None:
         over_switch.lose_the_link(MemberLink.ACTIVE, Cause.SWITCH_PORT)
         bench.cables.stuck["peer.p0"] = False
-        with pytest.raises(CardFailure, match=r"^peer uses enp2s0, wanted enp1s0 that has its link; sheet"):
+        with pytest.raises(CardFailure, match=r"^peer uses enp2s0; expected enp1s0 that has its link; sheet"):
             over_switch.active_link_should_be_another()
 
     def test_one_bond_s_link_is_asked_for(self, over_switch: Keywords) -> None:
         over_switch.lose_the_link(MemberLink.ACTIVE, Cause.SWITCH_PORT)
         over_switch.active_link_should_be_the_second(Role.DUT)
-        with pytest.raises(CardFailure, match=r"^peer uses enp1s0, wanted enp2s0 of path b"):
+        with pytest.raises(CardFailure, match=r"^peer uses enp1s0; expected enp2s0 of path b"):
             over_switch.active_link_should_be_the_second()
 
     def test_one_bond_without_any_link(self, over_switch: Keywords) -> None:
@@ -266,7 +266,7 @@ class TestCauses:
         assert stacking_at_switch.driverless == {("dut", "0000:01:00.0")}
         over_switch.active_link_should_be_another()
         assert active(stacking_at_switch) == {"dut": "enp2s0", "peer": "enp1s0"}
-        with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; wanted: all"):
+        with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; expected all"):
             over_switch.every_member_should_be_up()
         over_switch.restore_every_link()
         assert not stacking_at_switch.driverless
@@ -296,7 +296,7 @@ class TestOptions:
 
     @pytest.mark.parametrize("looks", [{}, {"miimon_ms": 100, "arp_interval_ms": 200}], ids=["none", "both"])
     def test_links_are_looked_at_in_one_way(self, stacking: Stacking, looks: dict[str, int]) -> None:
-        with pytest.raises(BenchFault, match=r"by miimon_ms or by arp_interval_ms; wanted: one of the two$"):
+        with pytest.raises(BenchFault, match=r"by miimon_ms or by arp_interval_ms; expected one of the two$"):
             Keywords().bond_both_hosts(BondMode.ACTIVE_BACKUP, **looks)
         assert stacking.uppers == {"dut": {}, "peer": {}}
 

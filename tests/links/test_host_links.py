@@ -104,7 +104,7 @@ class TestSettings:
         nic.settings = replace(nic.settings, **{field: found})  # type: ignore[arg-type]  # the names are the test's
         with pytest.raises(verdict_on(name)) as caught:
             HostLinks().every_link_should_run_as_on_the_sheet()
-        assert str(caught.value) == f"{name} ({PCI[name]}) has {field} {found}, sheet intel-82574l wants {wanted}"
+        assert str(caught.value) == f"{name} ({PCI[name]}) has {field} {found}; expected {wanted} (sheet intel-82574l)"
 
     @pytest.mark.parametrize("known", [0, 1, 2])
     def test_a_known_fact_is_judged_beside_unknown_ones(self, bench: FakeBench, taken: Run, known: int) -> None:
@@ -181,7 +181,7 @@ class TestStaysUp:
         passing(lambda: setattr(bench.nic(name), "changes", 5))
         with pytest.raises(verdict_on(name)) as caught:
             HostLinks().every_link_should_stay_up(3)
-        said = "counted 2 changes of carrier in 3 s in which nobody touched it; wanted: none"
+        said = "counted 2 changes of carrier in 3 s in which nobody touched it; expected none"
         assert str(caught.value) == f"{name} ({PCI[name]}) {said}"
 
     def test_one_that_is_down_is_named(self, bench: FakeBench) -> None:
@@ -222,14 +222,14 @@ class TestLargestMtu:
     @pytest.mark.parametrize("name", PORTS)
     def test_one_that_loses_long_frames_is_named(self, bench: FakeBench, name: str) -> None:
         bench.nic(name).longest = 4096
-        with pytest.raises(CardFailure, match=rf"^{name} .*: 0 of 10 pings of 9000 bytes answered, 0 twice; wanted:"):
+        with pytest.raises(CardFailure, match=rf"^{name} .*: 0 of 10 pings of 9000 bytes answered, 0 twice; expected"):
             HostLinks().frames_of_the_largest_mtu_should_arrive()
 
     def test_a_dut_that_does_not_take_it_fails(self, bench: FakeBench) -> None:
         bench.nic("dut.p1").most_mtu = 4000
         with pytest.raises(CardFailure) as caught:
             HostLinks().frames_of_the_largest_mtu_should_arrive()
-        said = "MTU is 1500 when set to 9000 (greater than device maximum), sheet intel-82574l wants it"
+        said = "MTU is 1500 when set to 9000 (greater than device maximum); expected it (sheet intel-82574l)"
         assert str(caught.value) == f"dut.p1 (0000:02:00.0): {said}"
         assert {bench.nic(name).mtu for name in PORTS} == {1500}
 
@@ -290,7 +290,7 @@ class TestCable:
         bench.nic(name).changes += 2
         with pytest.raises(verdict_on(name)) as caught:
             links.other_links_should_have_kept_their_carrier()
-        found = "counted 2 changes of carrier while the cable of path a was pulled; wanted: none"
+        found = "counted 2 changes of carrier while the cable of path a was pulled; expected none"
         assert str(caught.value) == f"{name} (0000:02:00.0) {found}"
 
     def test_the_pulled_links_own_changes_do_not_count(self, bench: FakeBench) -> None:

@@ -95,7 +95,7 @@ PEER = COUNTED | {"in_unicast": 200, "in_multicast": 2, "out_unicast": 200, "out
             [202, 202],
             {},
             {},
-            r"dut.p0 \(0000:01:00.0\) has sent 202 frames, the switch has received 201; wanted: all",
+            r"dut.p0 \(0000:01:00.0\) has sent 202 frames, the switch has received 201; expected all",
             True,
         ),
         ([201, 203], {}, {}, r"peer.p0 \(0000:01:00.0\) has sent 203 frames, the switch has received 202", False),
@@ -107,13 +107,13 @@ PEER = COUNTED | {"in_unicast": 200, "in_multicast": 2, "out_unicast": 200, "out
             "received 200 frames of dut.p0 for its partner, and passed on 199",
             False,
         ),
-        ([201, 202], {"in_errors": 1}, {}, "the switch's port of dut.p0 counts in_errors 1; wanted: none", True),
-        ([201, 202], {}, {"in_errors": 1}, "the switch's port of peer.p0 counts in_errors 1; wanted: none", False),
+        ([201, 202], {"in_errors": 1}, {}, "the switch's port of dut.p0 counts in_errors 1; expected none", True),
+        ([201, 202], {}, {"in_errors": 1}, "the switch's port of peer.p0 counts in_errors 1; expected none", False),
         (
             [201, 202],
             {},
             {"out_discards": 3},
-            "the switch's port of peer.p0 counts out_discards 3; wanted: none",
+            "the switch's port of peer.p0 counts out_discards 3; expected none",
             False,
         ),
         ([0, 202], {"in_unicast": 0, "in_broadcast": 0}, {"out_unicast": 0}, "has sent 0 frames, the switch has", True),
@@ -181,7 +181,7 @@ class TestVlans:
         vlans.first_path_should_be_isolated()
 
     def test_an_answer_is_red(self, pinged: Callable[..., SwitchVlans]) -> None:
-        with pytest.raises(BenchFault, match=r"^dut: 1 of 10 answered; wanted: none, the VLANs differ\npeer: 1 of 10"):
+        with pytest.raises(BenchFault, match=r"^dut: 1 of 10 answered; expected none, the VLANs differ\npeer: 1 of 10"):
             pinged(answered=1).first_path_should_be_isolated()
 
     def test_a_frame_that_is_passed_on_is_red_though_nothing_is_answered(
@@ -196,7 +196,7 @@ class TestVlans:
 
     def test_one_vlan_carries(self, pinged: Callable[..., SwitchVlans]) -> None:
         pinged(answered=10).first_path_should_carry_traffic()
-        with pytest.raises(CardFailure, match=r"^dut: 9 of 10 answered; wanted: all"):
+        with pytest.raises(CardFailure, match=r"^dut: 9 of 10 answered; expected all"):
             pinged(answered=9).first_path_should_carry_traffic()
 
     def test_every_port_becomes_a_trunk(self, pinged: Callable[..., SwitchVlans], switch: FakeSwitch) -> None:

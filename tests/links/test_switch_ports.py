@@ -102,7 +102,7 @@ class TestShut:
     ) -> None:
         switch.set_admin("Gi1/0/1", up=False)
         with pytest.raises(
-            BenchFault, match=r"sw1: Gi1/0/1 \(dut\.p1\) is DOWN already, and not by this run; wanted: an"
+            BenchFault, match=r"sw1: Gi1/0/1 \(dut\.p1\) is DOWN already, and not by this run; expected an"
         ):
             keywords.shut_switch_port("dut.p1")
         assert undos(on_switch) == []
@@ -204,7 +204,7 @@ class TestShown:
         assert keywords.get_switch_port_counter("dut.p1", "in_octets") == 1640
 
     def test_a_counter_that_is_none_lists_those_there_are(self, keywords: Keywords) -> None:
-        with pytest.raises(BenchFault, match=r"^sw1: there is no counter 'octets'; wanted: one of in_octets, in_uni"):
+        with pytest.raises(BenchFault, match=r"^sw1: there is no counter 'octets'; expected one of in_octets, in_uni"):
             keywords.get_switch_port_counter("dut.p1", "octets")
 
 
@@ -214,7 +214,7 @@ class TestLearned:
 
     def test_at_another_port_it_is_red(self, switch: FakeSwitch, on_switch: Run) -> None:
         switch.learn("52:54:00:00:00:01", "Gi1/0/3")
-        with pytest.raises(BenchFault, match=r"of dut\.p1 is at Gi1/0/3; wanted: Gi1/0/1 alone"):
+        with pytest.raises(BenchFault, match=r"of dut\.p1 is at Gi1/0/3; expected Gi1/0/1 alone"):
             wiring.require_learned(on_switch, on_switch.bench.port("dut.p1"))
 
 

@@ -56,7 +56,7 @@ def test_a_cable_at_the_wrong_port_of_the_switch_stops_it_and_they_are_laid_back
 ) -> None:
     switch.forget(LEARNED["peer.p1"][0])
     switch.learn(LEARNED["peer.p1"][0], "Gi1/0/4")
-    with pytest.raises(BenchFault, match=r"^sw1: the address .* of peer.p1 is at Gi1/0/4; wanted: Gi1/0/2 alone"):
+    with pytest.raises(BenchFault, match=r"^sw1: the address .* of peer.p1 is at Gi1/0/4; expected Gi1/0/2 alone"):
         patch_panel.connect(patched)
     assert wirings(patched) == {Wiring.DIRECT} and bench.state["wiring"] == "direct"
 

@@ -61,7 +61,7 @@ def test_vlans_that_differ_are_isolated(stacking: Stacking) -> None:
     with pytest.raises(CardFailure, match=r"dut to peer over enp1s0\.3: 0 of 10 pings answered"):
         vlans.vlans_should_carry_traffic()
     stacking.leaks = True
-    with pytest.raises(CardFailure, match=r"^dut: enp1s0\.3 has received 10 packets of another VLAN; wanted: none"):
+    with pytest.raises(CardFailure, match=r"^dut: enp1s0\.3 has received 10 packets of another VLAN; expected none"):
         vlans.vlans_should_be_isolated()
 
 
@@ -90,7 +90,7 @@ def test_the_same_vlan_is_not_isolated(stacking: Stacking) -> None:
     assert stacking
     vlans = Vlans()
     vlans.put_vlans_on_the_first_path(3, 3)
-    with pytest.raises(CardFailure, match="10 of 10 pings answered; wanted: none, the VLANs differ"):
+    with pytest.raises(CardFailure, match="10 of 10 pings answered; expected none, the VLANs differ"):
         vlans.vlans_should_be_isolated()
 
 
@@ -106,7 +106,7 @@ def test_a_packet_of_full_size_that_does_not_fit_is_red(stacking: Stacking) -> N
     vlans = Vlans()
     vlans.put_vlans_on_the_first_path(3, 3)
     stacking.drops = True
-    with pytest.raises(CardFailure, match=r"dut: 0 of 10 packets of 1500 bytes answered over enp1s0\.3; wanted: all"):
+    with pytest.raises(CardFailure, match=r"dut: 0 of 10 packets of 1500 bytes answered over enp1s0\.3; expected all"):
         vlans.vlans_should_carry_packets_of_full_size()
 
 

@@ -121,8 +121,8 @@ class TestComplete:
     @pytest.mark.parametrize(
         ("said", "words"),
         [
-            ("== enp1s0\nsh: 1: ethtool: not found\n", r"sh: 1: ethtool: not found; wanted: the tool is installed"),
-            ("", r"shows nothing; wanted: some text"),
+            ("== enp1s0\nsh: 1: ethtool: not found\n", r"sh: 1: ethtool: not found; expected the tool to be installed"),
+            ("", r"shows nothing; expected some text"),
         ],
     )
     def test_a_tool_that_is_missing_or_silent_is_named(

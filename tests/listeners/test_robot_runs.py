@@ -141,7 +141,7 @@ Undecided
 """
     results = run(bench, tests)
     assert results["Red"].message.startswith("CardFailure: dut.p0 (0000:01:00.0) is 8086:10d4")
-    assert results["Fault"].message == "BenchFault: peer: FakeBmc reports power on, wanted off"
+    assert results["Fault"].message == "BenchFault: peer: FakeBmc reports power on; expected off"
     assert results["Skipped"].skipped and "names no firmware versions" in results["Skipped"].message
     assert results["Undecided"].failed and results["Undecided"].message.startswith("Undecided: dut: none of")
     evidence = {path.name for path in (bench.folder / "out" / "evidence").iterdir()}
@@ -201,7 +201,7 @@ def test_the_quick_profile_leaves_out_what_is_slow(bench: FakeBench) -> None:
     modifier = f"{LIBRARIES / 'listeners' / 'ProfileFilter.py'}"
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:quick")) == {"Fast"}
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:full")) == {"Fast", "Slow"}
-    with pytest.raises(ValueError, match=r"^profile 'fast': wanted one of quick, full$"):
+    with pytest.raises(ValueError, match=r"^profile 'fast'; expected one of quick, full$"):
         ProfileFilter("fast")
 
 

@@ -213,7 +213,7 @@ SHORTCOMINGS: dict[str, tuple[Change, str]] = {
     "torn run.json": (added("run.json", '{"format"'), "run.json: is not JSON"),
     "not finished": (in_run(finished=None), "does not say that the run has finished"),
     "partial": (in_run(partial="only suites/50__link"), "The run is partial: only suites/50__link"),
-    "no copy of the requirements": (without("evidence/inputs/requirements/*"), "holds 0 files; expected: the copy"),
+    "no copy of the requirements": (without("evidence/inputs/requirements/*"), "holds 0 files; expected the copy"),
     "marks that cannot be read": (added("evidence/marks.jsonl", "{"), "marks.jsonl:1: is no note"),
     "other exit status noted": (in_run(robot_rc=3), "notes exit status 3 of robot, not 0"),
     "no expectation": (in_run(expected_tests=None), "does not say how many tests"),
@@ -281,7 +281,7 @@ def test_torn_result_is_not_certified(run_dir: Path) -> None:
 @pytest.mark.parametrize("robot_rc", [1, 250, 252, 255, -9])
 def test_exit_status_of_robot_counts(run_dir: Path, robot_rc: int) -> None:
     assert certify(run_dir, robot_rc) is not ExitStatus.CERTIFIED
-    assert f"robot ended with exit status {robot_rc}; wanted: 0." in certificate_of(run_dir)["reasons"]
+    assert f"robot ended with exit status {robot_rc}; expected 0." in certificate_of(run_dir)["reasons"]
 
 
 def test_run_without_a_single_pass_is_not_certified(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_run_without_a_single_pass_is_not_certified(tmp_path: Path) -> None:
     run = make_run(tmp_path / "results", suite, expected_tests=1)
     assert run.rc == 0
     assert certify(run.folder, run.rc) is not ExitStatus.CERTIFIED
-    assert reasons_apart_from_the_plan(run.folder) == ["No test has passed; wanted: at least one."]
+    assert reasons_apart_from_the_plan(run.folder) == ["No test has passed; expected at least one."]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_dry_run_is_not_certified(tmp_path: Path) -> None:
     run = make_run(tmp_path, options=["--dryrun"])
     assert run.rc == 0
     assert certify(run.folder, run.rc) is not ExitStatus.CERTIFIED
-    assert "No test has passed; wanted: at least one." in certificate_of(run.folder)["reasons"]
+    assert "No test has passed; expected at least one." in certificate_of(run.folder)["reasons"]
 
 
 def test_every_verdict_at_once(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_every_verdict_at_once(tmp_path: Path) -> None:
         "9 tests found the card wrong",
         "9 tests met a fault of the bench",
         "2 tests could not decide",
-        "robot ended with exit status 16; wanted",
+        "robot ended with exit status 16; expected",
     ]
     assert verify(run.folder) == []
 
@@ -374,7 +374,7 @@ def test_verify_wants_a_certificate(run_dir: Path, name: str) -> None:
 def test_emptied_list_of_sums_is_an_error(run_dir: Path) -> None:
     certify(run_dir, 0)
     (run_dir / "certificate.sha256").write_text("")
-    with pytest.raises(BenchFault, match="expected: the sums of both"):
+    with pytest.raises(BenchFault, match="expected the sums of both"):
         verify(run_dir)
 
 
@@ -388,7 +388,7 @@ def test_sums_can_be_checked_by_anyone(run_dir: Path) -> None:
 
 
 def test_folder_that_is_no_run_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BenchFault, match="wanted: the folder of a run"):
+    with pytest.raises(BenchFault, match="expected the folder of a run"):
         certify(tmp_path / "missing", 0)
     assert certify(tmp_path, 0) is not ExitStatus.CERTIFIED
     assert len(certificate_of(tmp_path)["reasons"]) >= 5

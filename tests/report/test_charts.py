@@ -140,8 +140,8 @@ def test_names_are_escaped() -> None:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda: LineChart("t", "", "x", "y", ()), "0 lines; wanted: 1 to 6"),
-        (lambda: LineChart("t", "", "x", "y", (ChartLine("a", ()),)), "wanted: rising numbers"),
+        (lambda: LineChart("t", "", "x", "y", ()), "0 lines; expected 1 to 6"),
+        (lambda: LineChart("t", "", "x", "y", (ChartLine("a", ()),)), "expected rising numbers"),
         (
             lambda: LineChart("t", "", "x", "y", (ChartLine("a", (Point(2, 1, 1, 1), Point(1, 1, 1, 1))),)),
             "rising numbers",

@@ -188,7 +188,7 @@ def test_command_log_cuts_long_output_and_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("host", "limit_kb"), [("dut", 0), ("dut", -1), (" ", 1)])
 def test_command_log_refuses_nonsense(tmp_path: Path, host: str, limit_kb: int) -> None:
-    with pytest.raises(BenchFault, match="wanted"):
+    with pytest.raises(BenchFault, match="expected"):
         CommandLog(tmp_path, host, limit_kb=limit_kb)
 
 

@@ -50,7 +50,7 @@ def written(folder: Path, when: datetime) -> None:
 def test_runs_of_one_name_of_two_controllers_do_not_replace_each_other(store: EvidenceArchive, tmp_path: Path) -> None:
     store.put(run(tmp_path / "a", "first", "NOT CERTIFIED", "one"))
     store.put(run(tmp_path / "b", "first", "CERTIFIED", "two"))
-    with pytest.raises(BenchFault, match=r"2 runs 'first' .*; expected: one, by RUN or CONTROLLER/RUN"):
+    with pytest.raises(BenchFault, match=r"2 runs 'first' .*; expected one, by RUN or CONTROLLER/RUN"):
         store.get("first", tmp_path / "back")
     for controller, verdict in (("one", "NOT CERTIFIED"), ("two", "CERTIFIED")):
         store.get(f"{controller}/first", tmp_path / controller)

@@ -199,7 +199,7 @@ def test_lost_result_is_counted(tmp_path: Path) -> None:
     )
     run = run_robot(tmp_path, suite)
     assert run.summary["errors"] == [
-        "2 tests were planned, 2 ended, 1 results are written; wanted: three times the same number"
+        "2 tests were planned, 2 ended, 1 results are written; expected three times the same number"
     ]
     assert "1 results are written" in run.stderr
 
@@ -213,7 +213,7 @@ def test_results_that_cannot_be_written_at_all_are_told(tmp_path: Path) -> None:
 def test_unknown_severity_is_told(tmp_path: Path) -> None:
     run = run_robot(tmp_path, suite_of(tmp_path, "One", "    [Tags]    allure.severity:fatal", "    No Operation"))
     assert run.summary["errors"] == [
-        "Suite.One: tag: severity 'fatal' is not known; wanted: blocker, critical, normal, minor, trivial"
+        "Suite.One: tag: severity 'fatal' is not known; expected blocker, critical, normal, minor, trivial"
     ]
 
 

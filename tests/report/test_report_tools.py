@@ -63,7 +63,7 @@ class TestPins:
 
 class TestInstallation:
     def test_installed_tools_are_found(self, said: Path, tmp_path: Path) -> None:
-        with pytest.raises(BenchFault, match=r"cli\.js: missing; expected: what make setup installs"):
+        with pytest.raises(BenchFault, match=r"cli\.js: missing; expected what make setup installs"):
             find(tmp_path / "cache")
         installed = install(tmp_path / "cache")
         assert find(tmp_path / "cache") == installed

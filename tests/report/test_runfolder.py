@@ -98,7 +98,7 @@ def test_facts_are_kept_and_may_not_change_within_a_run(run_dir: Path) -> None:
 
 @pytest.mark.parametrize(("expected", "partial"), [(0, None), (-1, None), (5, ""), (5, " ")])
 def test_plan_refuses_nonsense(run_dir: Path, expected: int, partial: str | None) -> None:
-    with pytest.raises(BenchFault, match="wanted"):
+    with pytest.raises(BenchFault, match="expected"):
         plan_run(run_dir, expected_tests=expected, plan="quick", partial=partial)
 
 

@@ -10,7 +10,7 @@ from niclab.core.verdict import BenchFault
 from niclab.report.verdicts import Verdict, classify, first_line, plain_text
 
 FAILURES = [
-    ("CardFailure: x4, wants x8", Verdict.CARD_FAILURE),
+    ("CardFailure: x4; expected x8", Verdict.CARD_FAILURE),
     ("CardFailure", Verdict.CARD_FAILURE),
     ("BenchFault: BMC silent", Verdict.BENCH_FAULT),
     ("ConnectionLost: dut: gone", Verdict.BENCH_FAULT),
@@ -100,7 +100,7 @@ def test_test_without_an_answer_is_never_good(status: str) -> None:
 
 @pytest.mark.parametrize("status", ["", "pass", "OK"])
 def test_unknown_status_is_an_error(status: str) -> None:
-    with pytest.raises(BenchFault, match="wanted: PASS, FAIL, SKIP"):
+    with pytest.raises(BenchFault, match="expected PASS, FAIL, SKIP"):
         classify(status, "")
 
 

@@ -153,7 +153,7 @@ class Met:
 
     @property
     def felt(self) -> bool:
-        """Whether the run shows its strike: no certificate, something red or unclean, a refusal, or a new warning."""
+        """Does the run show its strike: no certificate, something red or unclean, a refusal, or a new warning?"""
         warned = set(self.outcome.warnings) - self.usual
         return not self.outcome.is_clean or bool(warned) or bool(self.second)
 

@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--cycles", type=int, default=200)
     options = parser.parse_args()
     if options.cycles < 4:
-        parser.error(f"--cycles is {options.cycles}, wanted 4 or more")
+        parser.error(f"--cycles is {options.cycles}; expected 4 or more")
     before = slots.bench(options.name)
     lifecycle.up(before, fresh=True, cards=dict.fromkeys(("dut", "peer"), options.card))
     bench = slots.bench(options.name)

@@ -93,7 +93,7 @@ def test_systems_that_are_on_stay_on(bench: FakeBench) -> None:
 
 
 def test_another_system_is_chosen_where_the_bench_can_boot_it(bench: FakeBench) -> None:
-    with pytest.raises(BenchFault, match=r"no command boots dut freebsd; wanted: commands\.boot_systems in the file"):
+    with pytest.raises(BenchFault, match=r"no command boots dut freebsd; expected commands\.boot_systems in the file"):
         load_bench(bench.file).with_systems({Role.DUT: "freebsd"})
     assert load_bench(bench.file).with_systems({Role.DUT: "linux"}).server(Role.DUT).os.value == "linux"
     bench.give_systems("linux", "linux")
@@ -105,7 +105,7 @@ def test_a_name_that_is_no_system_is_refused(bench: FakeBench) -> None:
     bench.give_systems("linux", "linux")
     with pytest.raises(
         BenchFault,
-        match=r"^bench virtual: peer: operating system 'plan9'; wanted: linux, freebsd, new; .* \(systems\)$",
+        match=r"^bench virtual: peer: operating system 'plan9'; expected linux, freebsd, new; .* \(systems\)$",
     ):
         bench.give_names(new="linux").with_systems({Role.PEER: "plan9"})
 

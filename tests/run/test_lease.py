@@ -52,7 +52,7 @@ class TestInARealShell:
             second.take()
         assert str(caught.value) == (
             "dut: in use by alice@controller-1 (bench lab1, run 20261123-080000, pid 4711) since "
-            f"2026-11-23T08:00:00+01:00; expected: used by nobody ({tmp_path}/of it/lease on the server; "
+            f"2026-11-23T08:00:00+01:00; expected nobody ({tmp_path}/of it/lease on the server; "
             "if that run has ended: niclab restore --steal)"
         )
         assert not second.held

@@ -54,7 +54,7 @@ class TestReportedPower:
         bench.bmcs[role][protocol].says = PowerState.OFF
         with pytest.raises(BenchFault) as caught:
             Bmc().bmc_should_report_power(role, PowerState.ON)
-        assert str(caught.value) == f"{role.value}: FakeBmc reports power off, wanted on"
+        assert str(caught.value) == f"{role.value}: FakeBmc reports power off; expected on"
 
     @pytest.mark.parametrize("protocol", ["ipmi", "redfish"])
     def test_a_protocol_that_is_not_there_is_not_asked(self, bench: FakeBench, taken: Run, protocol: str) -> None:
@@ -204,7 +204,7 @@ class TestConsole:
         with pytest.raises(BenchFault) as caught:
             Console().console_should_answer(role)
         assert str(caught.value) == (
-            f"{role.value} console: 'uname -n; (exit 7)' gave status 7 and 'stranger'; wanted 7 and '{role.value}': "
+            f"{role.value} console: 'uname -n; (exit 7)' gave status 7 and 'stranger'; expected 7 and '{role.value}': "
             "is this the console of another machine?"
         )
         assert bench.consoles[role].lines == ["exit"]
@@ -212,7 +212,7 @@ class TestConsole:
     @pytest.mark.usefixtures("taken")
     def test_a_lost_exit_status_is_a_bench_fault(self, bench: FakeBench) -> None:
         bench.consoles[Role.DUT].status = 0
-        with pytest.raises(BenchFault, match=r"gave status 0 and 'dut'; wanted 7"):
+        with pytest.raises(BenchFault, match=r"gave status 0 and 'dut'; expected 7"):
             Console().console_should_answer(Role.DUT)
 
     def test_without_a_console_it_is_not_applicable(self, bench: FakeBench, taken: Run) -> None:

@@ -102,7 +102,7 @@ class TestAnotherController:
         elsewhere()
         assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
         said = capsys.readouterr().out
-        assert "dut: no copy of the journal of " in said and "expected: niclab restore there" in said
+        assert "dut: no copy of the journal of " in said and "expected niclab restore to be run there" in said
 
     def test_no_command_of_a_copy_is_run_on_the_controller_or_on_the_other_server(
         self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]

@@ -100,6 +100,6 @@ def test_an_unknown_host_key_is_refused_before_the_login(
     known.write_text("")
     logins: list[object] = []
     monkeypatch.setattr(Transport, "auth_publickey", lambda *arguments: logins.append(arguments))
-    with pytest.raises(BenchFault, match=rf"^dut: .* not found in known_hosts; expected: a host key of {known}$"):
+    with pytest.raises(BenchFault, match=rf"^dut: .* not found in known_hosts; expected a host key of {known}$"):
         opened()
     assert logins == []

@@ -33,7 +33,7 @@ def test_a_failure_while_a_server_stood_still_is_undecided(bench: FakeBench, tak
     with pytest.raises(Undecided) as caught, standstill.blameless(taken):
         bench.ssh[role].stood += "stood 260\n"
         raise CardFailure(LOST)
-    assert str(caught.value) == f"{LOST}\nmeanwhile {role.value} stood still for 260 ms; expected: both keep running"
+    assert str(caught.value) == f"{LOST}\nmeanwhile {role.value} stood still for 260 ms; expected both to keep running"
 
 
 def test_a_standstill_alone_fails_nothing(bench: FakeBench, taken: Run) -> None:

@@ -34,7 +34,7 @@ STANDS = pytest.mark.parametrize("stands", [None, *Role])
 def verdict(stands: Role | None) -> AbstractContextManager[object]:
     if stands is None:
         return pytest.raises(CardFailure)
-    return pytest.raises(Undecided, match=rf"\nmeanwhile {stands.value} stood still for 260 ms; expected: both keep")
+    return pytest.raises(Undecided, match=rf"\nmeanwhile {stands.value} stood still for 260 ms; expected both to keep")
 
 
 @pytest.fixture

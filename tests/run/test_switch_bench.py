@@ -210,12 +210,12 @@ class TestUndoCommands:
         ],
     )
     def test_another_command_is_refused(self, switch: FakeSwitch, command: str) -> None:
-        with pytest.raises(BenchFault, match="wanted: open PORT, vlans PORT"):
+        with pytest.raises(BenchFault, match="expected open PORT, vlans PORT"):
             carry_out(switch.switch(), command)
         assert switch.mib.sets == []
 
     def test_an_action_is_of_the_switch_alone(self) -> None:
-        with pytest.raises(BenchFault, match="where 'dut' is not wanted; wanted: switch"):
+        with pytest.raises(BenchFault, match="where 'dut' is not wanted; expected switch"):
             Action(ActionKind.SWITCH, "dut", "open Gi1/0/1")
 
 
@@ -241,18 +241,18 @@ class TestWiring:
         switch.learn("52:54:00:00:01:01", "Gi1/0/1")
         with pytest.raises(BenchFault) as caught:
             wiring.prove(proven)
-        message = "sw1: the address 52:54:00:00:00:01 of dut.p1 is at Gi1/0/2; wanted: Gi1/0/1 alone; check the cables"
+        message = "sw1: the address 52:54:00:00:00:01 of dut.p1 is at Gi1/0/2; expected Gi1/0/1 alone; check the cables"
         assert str(caught.value).startswith(message)
 
     def test_an_address_the_switch_never_heard_is_named(self, proven: Run, switch: FakeSwitch) -> None:
         switch.forget("52:54:00:00:01:01")
-        with pytest.raises(BenchFault, match=r"52:54:00:00:01:01 of peer.p1 is at no port; wanted: Gi1/0/2 alone"):
+        with pytest.raises(BenchFault, match=r"52:54:00:00:01:01 of peer.p1 is at no port; expected Gi1/0/2 alone"):
             wiring.prove(proven)
 
     def test_an_address_at_two_ports_is_named(self, proven: Run, switch: FakeSwitch) -> None:
         switch.vlan(3, set(), set())
         switch.learn("52:54:00:00:00:01", "Gi1/0/4", vlan=3)
-        with pytest.raises(BenchFault, match=r"of dut.p1 is at Gi1/0/1, Gi1/0/4; wanted: Gi1/0/1 alone"):
+        with pytest.raises(BenchFault, match=r"of dut.p1 is at Gi1/0/1, Gi1/0/4; expected Gi1/0/1 alone"):
             wiring.prove(proven)
 
     def test_a_port_without_an_address_is_named(self, bench: FakeBench, proven: Run) -> None:

@@ -17,8 +17,8 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="the extra `store` is not installed")
 
 from niclab.commands.results.history import open_store
-from niclab.core.turns import LOCK
 from niclab.report.evidence.runfolder import read_run
+from niclab.traffic.runs.turns import LOCK
 
 pytestmark = pytest.mark.slow
 NAMES = [f"bench-{number}" for number in range(10)]
@@ -26,7 +26,7 @@ RUNS = 3
 
 
 class Lab:
-    """What ten processes have left."""
+    """The files that ten processes have left."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.results = folder / "home", folder / "results"

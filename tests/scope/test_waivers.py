@@ -90,7 +90,7 @@ def test_a_waiver_that_has_expired_is_a_reason_and_covers_nothing(tmp_path: Path
     status, _, record = certified(tmp_path, "message: 256 descriptors", expires="2026-01-31")
     assert status is not ExitStatus.CERTIFIED and record["waivers"][0]["tests"] == []
     (said,) = (reason for reason in record["reasons"] if "expires" in reason)
-    assert said.endswith("nic-42.yaml: expires: 2026-01-31 has passed; expected: renewed by lab lead, or removed")
+    assert said.endswith("nic-42.yaml: expires: 2026-01-31 has passed; expected a renewal by lab lead, or removal")
 
 
 def test_the_last_day_still_counts(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_last_day_still_counts(tmp_path: Path) -> None:
     ("what", "expires", "said"),
     [
         ("message: 256 descriptors\nowner_: x", "2999-01-01", "unknown key"),
-        ("test: A", "2999-01-01", "message: missing; wanted: a part of one line"),
+        ("test: A", "2999-01-01", "message: missing; expected a part of one line"),
         ("message: is", "2999-01-01", "at least 10 characters"),
         ("message: 256 descriptors", "next year", "a day in quotes"),
     ],

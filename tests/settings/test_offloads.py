@@ -47,7 +47,7 @@ def test_a_good_card_is_green_and_left_as_it_was(settings: FakeSettings, taken: 
 def test_another_default_is_wrong(settings: FakeSettings) -> None:
     port = settings.ports["enp2s0"]
     port.features["tx-tcp-segmentation"] = Feature(False, False, None)
-    wanted = "dut.p1 (0000:02:00.0): offload tso4 (tx-tcp-segmentation) is off, sheet intel-82574l wants on"
+    wanted = "dut.p1 (0000:02:00.0): offload tso4 (tx-tcp-segmentation) is off; expected on (sheet intel-82574l)"
     assert failure("offloads_should_be_as_delivered") == [wanted]
 
 
@@ -56,8 +56,8 @@ def test_fixed_must_be_shown_as_on_the_sheet(settings: FakeSettings) -> None:
     port.features["rx-vlan-offload"] = Feature(True, False, None)
     port.features["generic-receive-offload"] = Feature(True, True, None)
     gro, vlan = failure("offloads_should_be_as_delivered")
-    assert "gro (generic-receive-offload) is fixed, sheet intel-82574l wants that it can be changed" in gro
-    assert "vlan-strip (rx-vlan-offload) can be changed, sheet intel-82574l wants it fixed" in vlan
+    assert "gro (generic-receive-offload) is fixed; expected that it can be changed (sheet intel-82574l)" in gro
+    assert "vlan-strip (rx-vlan-offload) can be changed; expected it fixed (sheet intel-82574l)" in vlan
 
 
 def test_a_feature_that_is_not_shown_at_all_is_no_green(settings: FakeSettings) -> None:
@@ -72,11 +72,11 @@ def test_a_feature_that_is_not_shown_at_all_is_no_green(settings: FakeSettings) 
         ("tx-tcp-segmentation stuck", "tso4 (tx-tcp-segmentation) stays on when switched off (cannot)"),
         (
             "forgets tso",
-            "tso4 (tx-tcp-segmentation) stays on when tx-checksum goes off, sheet intel-82574l wants",
+            "tso4 (tx-tcp-segmentation) stays on when tx-checksum goes off; expected",
         ),
         ("takes gro along", "gro (generic-receive-offload) goes off when tx-checksum goes off"),
-        ("rx-vlan-offload loose", "vlan-strip (rx-vlan-offload) goes off when switched, sheet intel-82574l wants"),
-        ("large-receive-offload loose", "lro (large-receive-offload) goes on when switched, sheet intel-82574l"),
+        ("rx-vlan-offload loose", "vlan-strip (rx-vlan-offload) goes off when switched; expected"),
+        ("large-receive-offload loose", "lro (large-receive-offload) goes on when switched; expected"),
     ],
 )
 def test_a_table_that_is_not_kept_is_wrong_on_every_port(settings: FakeSettings, fault: str, words: str) -> None:
@@ -116,7 +116,8 @@ def test_a_word_that_must_be_refused_and_is_taken_is_wrong(settings: FakeSetting
     settings.faults.add("takes any word")
     first, second = failure("unsupported_feature_names_should_be_refused")
     assert (
-        first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused: misprint of lro"
+        first
+        == "dut.p0 (0000:01:00.0) took the feature name lso; expected it refused: misprint of lro (sheet intel-82574l)"
     )
     assert second.startswith("dut.p1 ")
 
@@ -134,7 +135,8 @@ def test_an_unsupported_name_that_is_taken_is_put_back(
     monkeypatch.setattr(settings.host, "set_feature", switches_gro)
     first, _ = failure("unsupported_feature_names_should_be_refused")
     assert (
-        first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused: misprint of lro"
+        first
+        == "dut.p0 (0000:01:00.0) took the feature name lso; expected it refused: misprint of lro (sheet intel-82574l)"
     )
     assert settings.features("enp1s0") == before
     assert taken.journal.pending() == pending
@@ -171,8 +173,8 @@ class TestCounters:
     @pytest.mark.parametrize(
         ("growth", "words"),
         [
-            ({"tso": 0, "reqs": 100, "pkts": 300}, "tso grew by 0 with it on, sheet intel-82574l wants growth"),
-            ({"tso": 9, "reqs": 100, "pkts": 300}, "tso grew by 9 with it off, sheet intel-82574l wants none"),
+            ({"tso": 0, "reqs": 100, "pkts": 300}, "tso grew by 0 with it on; expected growth (sheet intel-82574l)"),
+            ({"tso": 9, "reqs": 100, "pkts": 300}, "tso grew by 9 with it off; expected none (sheet intel-82574l)"),
             ({"tso": 9, "reqs": 100, "pkts": 100}, "pkts grew 1.00 times as much as reqs with it on"),
             ({"tso": 9, "reqs": 100, "pkts": 150}, "pkts grew 1.50 times as much as reqs with it off"),
         ],
@@ -261,7 +263,7 @@ def test_a_sheet_without_table_is_not_applicable() -> None:
 def test_names_that_cannot_be_asked() -> None:
     with pytest.raises(NotApplicable, match="says nothing about offload jumbo-mtu for linux"):
         Offloads().offload_should_switch_as_on_the_sheet("jumbo-mtu")
-    with pytest.raises(BenchFault, match="offload 'tso5' is not known; wanted: every, rx-checksum"):
+    with pytest.raises(BenchFault, match="offload 'tso5' is not known; expected every, rx-checksum"):
         Offloads().offload_should_switch_as_on_the_sheet("tso5")
 
 

@@ -86,8 +86,8 @@ def test_a_good_card_is_green_and_every_word_is_tried(settings: FakeSettings) ->
     [
         ("keeps tso", r"offload tso4 \(TSO4\) stays on when tx-checksum goes off"),
         ("tso stuck", r"offload tso4 \(TSO4\) stays on when switched off"),
-        ("tso6 goes", r"offload tso6 \(TSO6\) goes off when switched, sheet \S+ wants it not-off"),
-        ("vlanmtu goes", r"offload vlan-mtu \(VLAN_MTU\) goes off when switched, sheet \S+ wants it fixed"),
+        ("tso6 goes", r"offload tso6 \(TSO6\) goes off when switched; expected it not-off"),
+        ("vlanmtu goes", r"offload vlan-mtu \(VLAN_MTU\) goes off when switched; expected it fixed"),
         ("takes lso", "took the feature name lso"),
     ],
 )
@@ -121,5 +121,5 @@ def test_counters_below_a_queue_prove_an_offload(
 
 def test_another_default_is_red(settings: FakeSettings) -> None:
     settings.ports["enp1s0"].features["TSO6"] = Feature(False, False, None)
-    with pytest.raises(CardFailure, match=r"offload tso6 \(TSO6\) is off, sheet \S+ wants on"):
+    with pytest.raises(CardFailure, match=r"offload tso6 \(TSO6\) is off; expected on"):
         Defaults().offloads_should_be_as_delivered()

@@ -120,10 +120,10 @@ def test_what_another_library_made_persistent_is_removed_too(dut: Dut, taken: Ru
 @pytest.mark.parametrize(
     ("ignored", "words"),
     [
-        ("MTUBytes", "MTU is 1500, sheet intel-82574l recommends 9000"),
-        ("RxBufferSize", "ring rx is 256, sheet intel-82574l recommends 4096"),
-        ("AutoNegotiationFlowControl", "pause autoneg is True, sheet intel-82574l recommends False"),
-        ("RxCoalesceSec", "rx-usecs is 18, sheet intel-82574l recommends 100"),
+        ("MTUBytes", "MTU is 1500; expected 9000 (recommended by sheet intel-82574l)"),
+        ("RxBufferSize", "ring rx is 256; expected 4096 (recommended by sheet intel-82574l)"),
+        ("AutoNegotiationFlowControl", "pause autoneg is True; expected False (recommended by sheet intel-82574l)"),
+        ("RxCoalesceSec", "rx-usecs is 18; expected 100 (recommended by sheet intel-82574l)"),
     ],
 )
 def test_what_is_lost_by_the_restart_is_red(dut: Dut, ignored: str, words: str) -> None:
@@ -144,7 +144,8 @@ def test_a_sysctl_that_is_lost_is_red(dut: Dut) -> None:
     dut.restart()
     dut.sysctl = "212992"
     with pytest.raises(
-        CardFailure, match=r"^dut: net\.core\.rmem_max is 212992, sheet intel-82574l recommends 16777216$"
+        CardFailure,
+        match=r"^dut: net\.core\.rmem_max is 212992; expected 16777216 \(recommended by sheet intel-82574l\)$",
     ):
         library.recommended_configuration_should_be_in_force()
 
@@ -167,7 +168,7 @@ def test_a_file_finds_its_port_and_keeps_its_name() -> None:
         "UseAdaptiveRxCoalesce=no",
         "RxCoalesceSec=100us",
     ]
-    with pytest.raises(ValueError, match="coalescing rx-frames; wanted: rx-usecs, tx-usecs"):
+    with pytest.raises(ValueError, match="coalescing rx-frames; expected rx-usecs, tx-usecs"):
         link_file("00:0f:53:01:00:00", Persistent(coalescing={"rx-frames": 1}))
 
 
@@ -179,7 +180,7 @@ class TestMemory:
         if fits:
             Settings().largest_rings_should_fit_in_memory()
             return
-        with pytest.raises(BenchFault, match="dut: 68 MiB of memory are available; wanted: 70 MiB for the largest"):
+        with pytest.raises(BenchFault, match="dut: 68 MiB of memory are available; expected 70 MiB for the largest"):
             Settings().largest_rings_should_fit_in_memory()
 
     def test_on_freebsd_the_rings_are_those_of_its_driver(self, bench: FakeBench, dut: Dut, taken: Run) -> None:
@@ -195,5 +196,5 @@ class TestMemory:
         bench.dut.memory = 20 << 20
         Settings().largest_rings_should_fit_in_memory()
         bench.dut.memory = 17 << 20
-        with pytest.raises(BenchFault, match="dut: 17 MiB of memory are available; wanted: 18 MiB for the largest"):
+        with pytest.raises(BenchFault, match="dut: 17 MiB of memory are available; expected 18 MiB for the largest"):
             Settings().largest_rings_should_fit_in_memory()

@@ -51,5 +51,5 @@ def test_one_that_nobody_declared_is_not_applicable(bench: FakeBench, taken: Run
 
 
 def test_a_result_that_fails_is_named(bench: FakeBench, taken: Run) -> None:
-    with pytest.raises(CardFailure, match=r"its self test fails: link 1; wanted: every result 0"):
+    with pytest.raises(CardFailure, match=r"its self test fails: link 1; expected every result 0"):
         carried_out(bench, taken, lambda _: SelfTest(False, (("link", 1),)), True)

@@ -73,7 +73,7 @@ def test_a_ring_change_that_loses_the_link_is_wrong(bench: FakeBench, settings: 
 
     bench.dut.set_rings = set_rings  # type: ignore[attr-defined]  # set by the fake settings as well
     assert failure("ring_should_take_its_range", "rx") == [
-        "dut.p1 (0000:02:00.0) has no carrier 5000 ms after ring rx was changed, sheet intel-82574l allows no more"
+        "dut.p1 (0000:02:00.0) has no carrier 5000 ms after ring rx was changed; expected a link (sheet intel-82574l)"
     ]
 
 
@@ -89,8 +89,8 @@ def test_other_rings_are_wrong(settings: FakeSettings) -> None:
     settings.ports["enp1s0"].rings["rx"] = 407
     settings.ports["enp2s0"].ring_max["tx"] = 2048
     assert failure("rings_should_be_as_delivered") == [
-        "dut.p0 (0000:01:00.0): ring rx is 407, sheet intel-82574l wants 256",
-        "dut.p1 (0000:02:00.0): largest ring tx is 2048, sheet intel-82574l wants 4096",
+        "dut.p0 (0000:01:00.0): ring rx is 407; expected 256 (sheet intel-82574l)",
+        "dut.p1 (0000:02:00.0): largest ring tx is 2048; expected 4096 (sheet intel-82574l)",
     ]
 
 
@@ -103,7 +103,8 @@ def test_a_ring_that_queues_share_is_their_part(bench: FakeBench, taken: Run) ->
     delivered("rings")
     settings.ports["enp2s0"].rings["rx"] = 4096 // 6
     assert failure("rings_should_be_as_delivered") == [
-        "dut.p1 (0000:02:00.0): ring rx is 682, sheet intel-82574l wants 1024 or 819: 4096 shared by 4 queues or more"
+        "dut.p1 (0000:02:00.0): ring rx is 682; expected 1024 or 819: 4096 shared by 4 queues or more "
+        "(sheet intel-82574l)"
     ]
 
 
@@ -127,8 +128,8 @@ def test_other_coalescing_is_wrong(settings: FakeSettings) -> None:
     settings.ports["enp1s0"].adaptive = False
     settings.ports["enp2s0"].coalescing["rx-usecs"] = 0
     assert failure("coalescing_should_be_as_delivered") == [
-        "dut.p0 (0000:01:00.0): adaptive receive coalescing is off, sheet intel-82574l wants on",
-        "dut.p1 (0000:02:00.0): rx-usecs is 0, sheet intel-82574l wants 18",
+        "dut.p0 (0000:01:00.0): adaptive receive coalescing is off; expected on (sheet intel-82574l)",
+        "dut.p1 (0000:02:00.0): rx-usecs is 0; expected 18 (sheet intel-82574l)",
     ]
 
 
@@ -136,8 +137,8 @@ def test_what_is_not_shown_is_wrong(settings: FakeSettings) -> None:
     settings.ports["enp1s0"].adaptive = None
     settings.ports["enp1s0"].coalescing["rx-usecs"] = None
     first, second = failure("coalescing_should_be_as_delivered")
-    assert first.endswith("adaptive receive coalescing is not shown, sheet intel-82574l wants on")
-    assert second.endswith("rx-usecs is not shown, sheet intel-82574l wants 18")
+    assert first.endswith("adaptive receive coalescing is not shown; expected on (sheet intel-82574l)")
+    assert second.endswith("rx-usecs is not shown; expected 18 (sheet intel-82574l)")
 
 
 def test_a_parameter_that_may_be_refused_for_all_the_sheet_knows_is_not_set(
@@ -158,10 +159,10 @@ def test_other_pause_and_mtu_are_wrong(settings: FakeSettings) -> None:
     settings.ports["enp2s0"].pause["autoneg"] = False
     settings.ports["enp2s0"].mtu = 9000
     assert failure("pause_should_be_as_delivered") == [
-        "dut.p1 (0000:02:00.0): pause autoneg is off, sheet intel-82574l wants on"
+        "dut.p1 (0000:02:00.0): pause autoneg is off; expected on (sheet intel-82574l)"
     ]
     assert failure("mtu_should_be_as_delivered") == [
-        "dut.p1 (0000:02:00.0): MTU is 9000, sheet intel-82574l wants 1500"
+        "dut.p1 (0000:02:00.0): MTU is 9000; expected 1500 (sheet intel-82574l)"
     ]
 
 
@@ -169,7 +170,7 @@ def test_other_queues_are_wrong(settings: FakeSettings) -> None:
     Defaults().queues_should_be_as_delivered()
     settings.ports["enp1s0"].most_queues = 4
     assert failure("queues_should_be_as_delivered") == [
-        "dut.p0 (0000:01:00.0): most combined queues is 4, sheet intel-82574l wants 8"
+        "dut.p0 (0000:01:00.0): most combined queues is 4; expected 8 (sheet intel-82574l)"
     ]
 
 
@@ -180,7 +181,7 @@ def test_a_driver_without_queues_must_show_none(
     taken.card = bench.load()[1]
     first, second = failure("queues_should_be_as_delivered")
     assert first.startswith("dut.p0 (0000:01:00.0): queues is ") and second.startswith("dut.p1 ")
-    assert first.endswith(", sheet intel-82574l wants that the driver shows none")
+    assert first.endswith("; expected that the driver shows none (sheet intel-82574l)")
 
     def channels(_: str) -> Channels:
         raise NotOffered("dut: `ethtool -l enp1s0` failed: netlink error: Operation not supported")
@@ -206,23 +207,43 @@ def test_a_setting_of_the_sheet_that_a_driver_does_not_offer_is_the_cards_fault(
 @pytest.mark.parametrize(
     ("fault", "keyword", "words"),
     [
-        ("rings halve", "ring_should_take_its_range", "ring rx is 32 when set to 64, sheet intel-82574l wants 64"),
+        ("rings halve", "ring_should_take_its_range", "ring rx is 32 when set to 64; expected 64 (sheet intel-82574l)"),
         (
             "rings halve",
             "ring_should_take_its_range",
-            "ring tx is 2048 when set to 4096, sheet intel-82574l wants 4096",
+            "ring tx is 2048 when set to 4096; expected 4096 (sheet intel-82574l)",
         ),
-        ("no upper bound", "ring_should_take_its_range", "ring rx is 4097, sheet intel-82574l wants it refused"),
-        ("coalescing swapped", "coalescing_parameter_should_be_settable", "rx-usecs is 18 when set to 100, sheet"),
-        ("coalescing swapped", "coalescing_parameter_should_be_settable", "tx-usecs is 41 when set to it, sheet"),
-        ("small frames", "mtu_should_take_its_range", "MTU is 1500 when set to 9000 (mtu out of range), sheet"),
+        ("no upper bound", "ring_should_take_its_range", "ring rx is 4097; expected it refused (sheet intel-82574l)"),
+        (
+            "coalescing swapped",
+            "coalescing_parameter_should_be_settable",
+            "rx-usecs is 18 when set to 100; expected 100",
+        ),
+        (
+            "coalescing swapped",
+            "coalescing_parameter_should_be_settable",
+            "tx-usecs is 41 when set to it; expected it shown only",
+        ),
+        ("small frames", "mtu_should_take_its_range", "MTU is 1500 when set to 9000 (mtu out of range); expected 9000"),
         ("small frames", "mtu_should_take_its_range", "MTU is 68"),
-        ("no upper bound", "mtu_should_take_its_range", "MTU is 9001, sheet intel-82574l wants it refused"),
-        ("no upper bound", "mtu_should_take_its_range", "MTU is 67, sheet intel-82574l wants it refused"),
-        ("one queue", "queues_should_be_settable", "combined queues is 1 when set to 8, sheet intel-82574l wants 8"),
-        ("no upper bound", "queues_should_be_settable", "combined queues is 9, sheet intel-82574l wants it refused"),
-        ("pause refused", "pause_should_be_settable", "pause rx is True (not supported), sheet intel-82574l wants off"),
-        ("takes any parameter", "unsupported_coalescing_should_be_refused", "took rx-frames, sheet intel-82574l wants"),
+        ("no upper bound", "mtu_should_take_its_range", "MTU is 9001; expected it refused (sheet intel-82574l)"),
+        ("no upper bound", "mtu_should_take_its_range", "MTU is 67; expected it refused (sheet intel-82574l)"),
+        (
+            "one queue",
+            "queues_should_be_settable",
+            "combined queues is 1 when set to 8; expected 8 (sheet intel-82574l)",
+        ),
+        (
+            "no upper bound",
+            "queues_should_be_settable",
+            "combined queues is 9; expected it refused (sheet intel-82574l)",
+        ),
+        (
+            "pause refused",
+            "pause_should_be_settable",
+            "pause rx is True (not supported); expected off (sheet intel-82574l)",
+        ),
+        ("takes any parameter", "unsupported_coalescing_should_be_refused", "took rx-frames; expected it refused"),
     ],
 )
 def test_a_range_that_is_not_kept_is_wrong_on_every_port(
@@ -230,7 +251,7 @@ def test_a_range_that_is_not_kept_is_wrong_on_every_port(
 ) -> None:
     settings.faults.add(fault)
     if words == "MTU is 68":
-        words = "MTU is 68 when set to 9000 (mtu out of range), sheet"  # the least was taken before
+        words = "MTU is 68 when set to 9000 (mtu out of range); expected 9000"  # the least was taken before
     if fault == "small frames":
         words = words.replace("1500", "68")
     found = failure(keyword, *(["every"] if "ring" in keyword or "parameter_" in keyword else []))
@@ -282,7 +303,7 @@ def test_what_cannot_be_set_must_not_change(bench: FakeBench, taken: Run) -> Non
     )
     settings_of(bench)
     assert any(
-        "ring rx is 4095, sheet intel-82574l wants it refused" in line
+        "ring rx is 4095; expected it refused (sheet intel-82574l)" in line
         for line in failure("ring_should_take_its_range", "rx")
     )
     assert any("pause rx is changed to False" in line for line in failure("pause_should_be_settable"))
@@ -319,7 +340,7 @@ class TestTunables:
         settings.parameters["IntMode"] = "1"
         Defaults().tunables_should_be_as_on_the_sheet()
         settings.parameters["IntMode"] = "2"
-        wanted = "dut: tunable IntMode of e1000e is 2, sheet intel-82574l wants 1"
+        wanted = "dut: tunable IntMode of e1000e is 2; expected 1 (sheet intel-82574l)"
         assert failure("tunables_should_be_as_on_the_sheet") == [wanted]
 
     def test_what_is_read_by_sysctl_is_judged_as_well(
@@ -328,7 +349,7 @@ class TestTunables:
         bench.edit(bench.sheet, ("where: module-parameter", "where: sysctl"))
         taken.card = bench.load()[1]
         settings.parameters = {"IntMode": "never so"}
-        with pytest.raises(CardFailure, match="is never so, sheet"):
+        with pytest.raises(CardFailure, match="is never so; expected 1"):
             Defaults().tunables_should_be_as_on_the_sheet()
 
     @pytest.mark.parametrize("section", ["rings", "coalescing", "channels"])
@@ -387,17 +408,17 @@ class TestNumbersOfFreeBsdsDriver:
         settings.ports["enp1s0"].rings["rx"] = 256
         settings.ports["enp2s0"].coalescing["rx-usecs"] = 18
         assert failure("rings_should_be_as_delivered") == [
-            "dut.p0 (0000:01:00.0): ring rx is 256, sheet intel-82574l wants 1024"
+            "dut.p0 (0000:01:00.0): ring rx is 256; expected 1024 (sheet intel-82574l)"
         ]
         assert failure("coalescing_should_be_as_delivered") == [
-            "dut.p1 (0000:02:00.0): rx-usecs is 18, sheet intel-82574l wants 5"
+            "dut.p1 (0000:02:00.0): rx-usecs is 18; expected 5 (sheet intel-82574l)"
         ]
 
     def test_a_ring_that_cannot_be_set_is_tried_from_the_size_it_has(self, settings: FakeSettings) -> None:
         Settings().ring_should_take_its_range("rx")  # the fake refuses what is above its largest, 0
         settings.ports["enp1s0"].ring_max["rx"] = 4096
         assert failure("ring_should_take_its_range", "rx") == [
-            f"dut.p0 (0000:01:00.0): ring rx is {size}, sheet intel-82574l wants it refused"
+            f"dut.p0 (0000:01:00.0): ring rx is {size}; expected it refused (sheet intel-82574l)"
             for size in (512, 1023, 1025)
         ]
 
@@ -518,7 +539,7 @@ def test_unsupported_coalescing_that_is_taken_is_put_back(
     monkeypatch.setattr(settings.host, "set_coalescing", setting)
     before = taken.journal.pending()
     assert failure("unsupported_coalescing_should_be_refused") == [
-        f"{place} took rx-frames, sheet intel-82574l wants it refused"
+        f"{place} took rx-frames; expected it refused (sheet intel-82574l)"
         for place in ("dut.p0 (0000:01:00.0)", "dut.p1 (0000:02:00.0)")
     ]
     assert {port.coalescing["rx-frames"] for port in settings.ports.values()} == {0}

@@ -175,7 +175,7 @@ class TestArrival:
         self, bench: FakeBench, files: Files, first: int, second: int, at: str
     ) -> None:
         self.grow(bench, files, first, second)
-        with pytest.raises(CardFailure, match=rf"^dut\.p0 .* crossed it: {at}; wanted: at CPU 0 alone$"):
+        with pytest.raises(CardFailure, match=rf"^dut\.p0 .* crossed it: {at}; expected at CPU 0 alone$"):
             Steering().interrupts_should_arrive_at("dut.p0", "0")
 
     @pytest.mark.parametrize(("second", "is_green"), [(1, True), (2, False)])
@@ -187,13 +187,13 @@ class TestArrival:
         if is_green:
             Steering().interrupts_should_arrive_at("dut.p0", "0")
             return
-        with pytest.raises(CardFailure, match=rf"crossed it: 20 at CPU 0, {second} at CPU 1; wanted: at CPU 0 alone$"):
+        with pytest.raises(CardFailure, match=rf"crossed it: 20 at CPU 0, {second} at CPU 1; expected at CPU 0 alone$"):
             Steering().interrupts_should_arrive_at("dut.p0", "0")
 
     def test_an_interrupt_that_arrives_at_its_former_cpu_alone_is_red(self, bench: FakeBench, files: Files) -> None:
         files.content["/proc/irq/24/effective_affinity_list"] = "1"
         self.grow(bench, files, 0, 1)
-        with pytest.raises(CardFailure, match=r"crossed it: none; wanted: at CPU 0 alone$"):
+        with pytest.raises(CardFailure, match=r"crossed it: none; expected at CPU 0 alone$"):
             Steering().interrupts_should_arrive_at("dut.p0", "0")
 
     def test_one_cpu_is_no_choice(self, bench: FakeBench, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,15 +66,15 @@ def test_what_is_not_taken_and_what_is_taken_beyond_are_wrong(dial: Dial) -> Non
     dial.low, dial.high = 2, 10
     place = "dut.p0 (0000:01:00.0)"
     assert Trial(dial, 1, 9).problems(print) == [
-        f"{place}: dial is 5 when set to 1 (out of range), sheet intel-82574l wants 1",
-        f"{place}: dial is 10, sheet intel-82574l wants it refused",
+        f"{place}: dial is 5 when set to 1 (out of range); expected 1 (sheet intel-82574l)",
+        f"{place}: dial is 10; expected it refused (sheet intel-82574l)",
     ]
 
 
 def test_a_number_that_cannot_be_set_may_not_change(dial: Dial) -> None:
     (problem, *_) = Trial(dial, 1, 8, settable=False).problems(print)
     assert dial.tried == [4, 7, 9]
-    assert problem.endswith("dial is 4, sheet intel-82574l wants it refused")
+    assert problem.endswith("dial is 4; expected it refused (sheet intel-82574l)")
 
 
 def test_a_number_that_does_not_come_back_is_wrong(dial: Dial) -> None:

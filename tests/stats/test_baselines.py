@@ -71,7 +71,7 @@ def test_what_was_added_is_read_again(tmp_path: Path) -> None:
 
 def test_the_same_key_twice_is_refused(tmp_path: Path) -> None:
     add(tmp_path, measurement())
-    with pytest.raises(BenchFault, match="has the same key as that of 'TCP Reaches The Limit'; wanted: parameters"):
+    with pytest.raises(BenchFault, match="has the same key as that of 'TCP Reaches The Limit'; expected parameters"):
         add(tmp_path, measurement(samples=(1.0,), parameters={"seconds": "60", "sender": "dut", "mtu": "1500"}))
     assert len(read(tmp_path)) == 1
     content = json.loads((tmp_path / FILE).read_text())
@@ -83,19 +83,19 @@ def test_the_same_key_twice_is_refused(tmp_path: Path) -> None:
 
 DAMAGES = [
     ("{", "", "is not JSON"),
-    ('"format": 1', '"format": 2', "format: 2 is not wanted; wanted: 1"),
+    ('"format": 1', '"format": 2', "format: 2 is not wanted; expected 1"),
     ('"format": 1', '"format": true', "format: True is not wanted"),
-    ("9409.5", '"9409.5"', r"measurements\.0\.samples\.1: '9409.5' is not wanted; wanted: a finite number"),
+    ("9409.5", '"9409.5"', r"measurements\.0\.samples\.1: '9409.5' is not wanted; expected a finite number"),
     ("9409.5", "NaN", "is not JSON: NaN is not a number"),
     ("9409.5", "1e999", r"samples\.1: inf is not wanted"),
     ("9409.5", "null", r"samples\.1: None is not wanted"),
-    ('"better": "higher"', '"better": "up"', "better: 'up' is not wanted; wanted: higher or lower"),
+    ('"better": "higher"', '"better": "up"', "better: 'up' is not wanted; expected higher or lower"),
     ('"unit": "Mbit/s"', '"unit": " "', "unit: ' ' is not wanted"),
     ('"unit": "Mbit/s",', "", r"measurements\.0\.unit: is missing"),
     ('"unit": "Mbit/s"', '"units": "Mbit/s"', r"measurements\.0\.units: is not known here"),
     ('"unit": "Mbit/s"', '"unit": "Mbit/s", "unit": "bit/s"', "'unit' occurs twice in one object"),
-    ("T10:58:03+00:00", "", "taken: '2026-11-21' is not wanted; wanted: a time with its offset"),
-    ('"firmware": "9.20 0x8000d95e"', '"firmware": 9.2', "firmware: 9.2 is not wanted; wanted: a text"),
+    ("T10:58:03+00:00", "", "taken: '2026-11-21' is not wanted; expected a time with its offset"),
+    ('"firmware": "9.20 0x8000d95e"', '"firmware": 9.2', "firmware: 9.2 is not wanted; expected a text"),
     ('"mtu": "1500"', '"mtu": 1500', r"parameters\.mtu: 1500 is not wanted"),
 ]
 
@@ -142,7 +142,7 @@ def test_baseline_is_replaced_only_when_asked_for(store: BaselineStore, finished
     first, second = finished(measurement()), finished(measurement(samples=(9500.0, 9501.0, 9502.0)))
     store.accept(first)
     with pytest.raises(
-        BenchFault, match=f"holds a baseline of 2026-11-21 from run {first.name}; wanted: --another-day"
+        BenchFault, match=f"holds a baseline of 2026-11-21 from run {first.name}; expected --another-day"
     ):
         store.accept(second)
     held = store.find(measurement())
@@ -157,7 +157,7 @@ def test_runs_of_several_days_hold_together(store: BaselineStore, finished: Call
     first, second = finished(measurement()), finished(measurement(samples=(9500.0, 9501.0, 9502.0)))
     store.accept(first)
     with pytest.raises(
-        BenchFault, match=f"holds a run of 2026-11-21 already, {first.name}; wanted: one of another day"
+        BenchFault, match=f"holds a run of 2026-11-21 already, {first.name}; expected one of another day"
     ):
         store.accept(second, Accepting.ANOTHER_DAY)
     third = finished(measurement(samples=(9500.0, 9501.0, 9502.0), taken="2026-11-22T10:58:03+00:00"))
@@ -176,13 +176,13 @@ def test_runs_of_several_days_hold_together(store: BaselineStore, finished: Call
 def test_a_baseline_holds_no_more_days_than_it_has(store: BaselineStore, finished: Callable[..., Path]) -> None:
     (path,) = store.accept(finished(measurement()))
     path.write_text(path.read_text().replace('"holding": 1', '"holding": 2'))
-    with pytest.raises(BenchFault, match=r"holding: .*2.* wanted: at most the 1 of history"):
+    with pytest.raises(BenchFault, match=r"holding: .*2.* expected at most the 1 of history"):
         store.all()
 
 
 def test_all_of_a_run_is_accepted_or_nothing(store: BaselineStore, finished: Callable[..., Path]) -> None:
     run_dir = finished(measurement(), measurement(parameters={"mtu": "9000"}, samples=(1.0, 2.0)))
-    with pytest.raises(BenchFault, match="2 samples; wanted: at least 3 for a baseline"):
+    with pytest.raises(BenchFault, match="2 samples; expected at least 3"):
         store.accept(run_dir)
     assert not store.folder.exists()
 
@@ -193,13 +193,13 @@ def test_unfinished_and_empty_runs_are_refused(store: BaselineStore, tmp_path: P
     with pytest.raises(BenchFault, match="the run is not finished"):
         store.accept(run_dir)
     (run_dir / FILE).write_text('{"format": 1, "measurements": []}')
-    with pytest.raises(BenchFault, match="no measurements; wanted: at least one"):
+    with pytest.raises(BenchFault, match="no measurements; expected at least one"):
         store.accept(run_dir)
 
 
 def test_another_direction_is_refused(store: BaselineStore, finished: Callable[..., Path]) -> None:
     store.accept(finished(measurement()))
-    with pytest.raises(BenchFault, match="better: higher is not wanted; wanted: lower"):
+    with pytest.raises(BenchFault, match="better: higher is not wanted; expected lower"):
         store.find(measurement(better=Direction.LOWER))
 
 

@@ -26,11 +26,11 @@ from niclab.stats.questions import (
     lowers_by,
     not_worse_by,
     raises_by,
-    stays_within,
 )
 from niclab.stats.run_plan import SamplingPlan
 
 PLAN = SamplingPlan(first_look=3)
+ALIKE = Expected("within 5 % either way", -5, 5)
 RUNS = [9412.0, 9405, 9420, 9411, 9415, 9409, 9413, 9407, 9416, 9410, 9414, 9408]
 SAMPLES = st.lists(st.floats(100, 200), min_size=5, max_size=12)
 DECISIONS = list(Decision)
@@ -41,7 +41,7 @@ def test_limit_clearly_met() -> None:
     assert found.decision is Decision.MET
     assert found.n == 12
     assert found.reason == (
-        "9411.7 Mbit/s, 95 % interval 9406.4 to 9417.7 (12 runs), limit at least 9200 (sheet x710): met"
+        "9411.7 Mbit/s, 95 % interval 9406.4 to 9417.7 (12 runs); expected at least 9200 (sheet x710): met"
     )
     assert found.warnings == ()
     assert found.low <= found.estimate <= found.high
@@ -51,7 +51,7 @@ def test_limit_clearly_met() -> None:
 def test_limit_clearly_missed() -> None:
     found = judge_values(RUNS, at_least(9500), "Mbit/s", PLAN)
     assert found.decision is Decision.MISSED
-    assert found.reason.endswith("limit at least 9500: missed")
+    assert found.reason.endswith("expected at least 9500: missed")
 
 
 @pytest.mark.parametrize("made", [3, 11])
@@ -120,7 +120,7 @@ def test_limit_in_the_middle_of_the_runs_spends_the_budget() -> None:
     found = judge_values(RUNS, at_most(9412), "Mbit/s", PLAN)
     assert found.decision is Decision.UNDECIDED
     assert found.n == 12
-    assert found.reason.endswith("limit at most 9412: undecided; the budget of 12 runs is spent")
+    assert found.reason.endswith("expected at most 9412: undecided; the budget of 12 runs is spent")
     assert [look.n for look in found.looks] == list(range(3, 13))
 
 
@@ -163,7 +163,7 @@ def test_alike_neighbours_are_told() -> None:
         (lowers_by(20), Decision.MET),
         (lowers_by(50), Decision.MISSED),
         (raises_by(1), Decision.MISSED),
-        (stays_within(5), Decision.MISSED),
+        (ALIKE, Decision.MISSED),
         (lowers_by(36), Decision.UNDECIDED),
     ],
 )
@@ -247,7 +247,7 @@ def test_many_days_alike_make_the_answer_sharper() -> None:
 
 
 def test_no_day_is_no_baseline() -> None:
-    with pytest.raises(ValueError, match="no days; wanted: at least one"):
+    with pytest.raises(ValueError, match="no days; expected at least one"):
         _of_days([], 1000)
 
 
@@ -282,8 +282,8 @@ def test_the_unit_changes_no_answer(values: list[float], limit: float, factor: f
 
 @given(st.lists(st.tuples(st.floats(50, 150), st.floats(50, 150)), min_size=5, max_size=8), st.floats(1e-6, 1e6))
 def test_percent_of_baseline_has_no_unit(pairs: list[tuple[float, float]], factor: float) -> None:
-    one = judge_pairs(pairs, stays_within(5), SamplingPlan(most=5))
-    other = judge_pairs([(a * factor, b * factor) for a, b in pairs], stays_within(5), SamplingPlan(most=5))
+    one = judge_pairs(pairs, ALIKE, SamplingPlan(most=5))
+    other = judge_pairs([(a * factor, b * factor) for a, b in pairs], ALIKE, SamplingPlan(most=5))
     assert other.estimate == pytest.approx(one.estimate, rel=1e-6, abs=1e-6)
     assert (other.low, other.high) == (pytest.approx(one.low, abs=1e-4), pytest.approx(one.high, rel=1e-4, abs=1e-4))
 
@@ -306,20 +306,20 @@ def test_interval_that_is_no_number_decides_nothing(low: float) -> None:
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
-        (lambda: judge_values(RUNS[:2], at_least(1), "", PLAN), "2 runs; wanted: at least 3"),
+        (lambda: judge_values(RUNS[:2], at_least(1), "", PLAN), "2 runs; expected at least 3"),
         (lambda: judge_values([1, 2, math.nan], at_least(1), "", PLAN), r"runs\[2\]: nan"),
-        (lambda: judge_pairs([(1, 2)] * 2, raises_by(1), PLAN), "2 pairs; wanted: at least 3"),
+        (lambda: judge_pairs([(1, 2)] * 2, raises_by(1), PLAN), "2 pairs; expected at least 3"),
         (lambda: judge_pairs([(1, 2), (0, 2), (1, 2)], raises_by(1), PLAN), r"baseline\[1\]: 0.0 is not wanted"),
         (
             lambda: judge_against_baseline(RUNS, [[1, 2]], Direction.HIGHER, 2, PLAN),
-            "2 baseline runs; wanted: at least 3",
+            "2 baseline runs; expected at least 3",
         ),
         (lambda: at_least(math.inf), "limit inf"),
-        (lambda: raises_by(0), "0 %; wanted: more than 0"),
+        (lambda: raises_by(0), "0 %; expected more than 0"),
         (lambda: lowers_by(100), "100 %"),
         (lambda: not_worse_by(-1, Direction.HIGHER), "-1 %"),
         (lambda: Expected("", 0, 1), "expected ''"),
-        (lambda: Expected("any", -math.inf, math.inf), "wanted: a text, and a region"),
+        (lambda: Expected("any", -math.inf, math.inf), "expected a text, and a region"),
     ],
 )
 def test_bad_questions_are_refused(call: object, problem: str) -> None:
@@ -338,7 +338,7 @@ def _result(decision: Decision) -> Outcome:
 def test_verdicts_of_answers() -> None:
     met, missed, open_ = (_result(decision) for decision in DECISIONS)
     conclude({"dut.p0": met})
-    with pytest.raises(CardFailure, match=r"^dut\.p1: 94.* limit at least 9500: missed\ndut\.p2: .* undecided"):
+    with pytest.raises(CardFailure, match=r"^dut\.p1: 94.* expected at least 9500: missed\ndut\.p2: .* undecided"):
         conclude({"dut.p0": met, "dut.p1": missed, "dut.p2": open_})
     with pytest.raises(Undecided, match=r"^dut\.p2: .* at least 9411: undecided; the budget of 12 runs is spent$"):
         conclude({"dut.p0": met, "dut.p2": open_})

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from niclab.core.decision import Decision
 from niclab.core.verdict import Undecided
-from niclab.stats.questions import at_least, lowers_by, stays_within
+from niclab.stats.questions import Expected, at_least, lowers_by
 from niclab.stats.run_plan import SamplingPlan, Turn, schedule
 from niclab.stats.runner import measure_effect, measure_limit
 
 PLAN = SamplingPlan(first_look=3)
+ALIKE = Expected("within 1 % either way", -1, 1)
 
 
 def test_looks_end_with_the_budget() -> None:
@@ -72,7 +73,7 @@ def test_a_steady_drift_cancels_over_two_blocks() -> None:
 
 @pytest.mark.parametrize(("variants", "blocks"), [([], 1), (["a", "a"], 1), (["a"], 0)])
 def test_impossible_schedules_are_refused(variants: list[str], blocks: int) -> None:
-    with pytest.raises(ValueError, match="wanted: different variants"):
+    with pytest.raises(ValueError, match="expected different variants"):
         schedule(variants, blocks, seed=1)
 
 
@@ -106,7 +107,7 @@ def test_time_that_is_spent_ends_the_measuring() -> None:
     rng, turns = random.Random(3), iter([True] * 5 + [False] * 99)
     values, result = measure_limit(lambda: rng.gauss(100, 10), at_least(100), "", PLAN, lambda: next(turns))
     assert (len(values), result.n, result.decision) == (5, 5, Decision.UNDECIDED)
-    with pytest.raises(Undecided, match="0 runs made when the time was spent; wanted: at least 3"):
+    with pytest.raises(Undecided, match="0 runs made when the time was spent; expected at least 3"):
         measure_limit(lambda: 1.0, at_least(1), "", PLAN, lambda: False)
 
 
@@ -128,11 +129,11 @@ def test_effect_is_measured_in_turns() -> None:
 def test_effect_ends_between_blocks_when_the_time_is_spent() -> None:
     rng, asked = random.Random(5), iter([True] * 4 + [False])
     pairs, result = measure_effect(
-        lambda _: rng.gauss(100, 10), ("a", "b"), stays_within(1), PLAN, seed=1, may_go_on=lambda: next(asked)
+        lambda _: rng.gauss(100, 10), ("a", "b"), ALIKE, PLAN, seed=1, may_go_on=lambda: next(asked)
     )
     assert (len(pairs), result.decision) == (4, Decision.UNDECIDED)
     with pytest.raises(Undecided, match="0 pairs made"):
-        measure_effect(lambda _: 1.0, ("a", "b"), stays_within(1), PLAN, seed=1, may_go_on=lambda: False)
+        measure_effect(lambda _: 1.0, ("a", "b"), ALIKE, PLAN, seed=1, may_go_on=lambda: False)
 
 
 def test_a_turn_knows_whether_it_counts() -> None:

@@ -31,7 +31,7 @@ def test_what_comes_after_a_narrow_look_changes_nothing() -> None:
 
 
 def test_too_few_values_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 runs; wanted: at least 3"):
+    with pytest.raises(ValueError, match="2 runs; expected at least 3"):
         estimate((1.0, 2.0), PLAN, WIDTH)
 
 
@@ -53,7 +53,7 @@ def test_warm_up_is_not_counted_and_the_budget_ends_it() -> None:
 
 
 def test_time_that_is_spent_before_the_first_look_is_undecided() -> None:
-    with pytest.raises(Undecided, match="0 runs made when the time was spent; wanted: at least 3"):
+    with pytest.raises(Undecided, match="0 runs made when the time was spent; expected at least 3"):
         repeat_until(lambda: 1.0, lambda _: True, PLAN, lambda: False)
 
 

@@ -96,7 +96,7 @@ def test_resolution_keeps_an_interval_open() -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ([1.0], "1 values; wanted: at least 2"),
+        ([1.0], "1 values; expected at least 2"),
         ([1.0, math.nan], r"values\[1\]: nan"),
         ([1.0, math.inf], r"values\[1\]: inf"),
         ([True, 2.0], r"values\[0\]: True"),

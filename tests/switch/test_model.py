@@ -52,10 +52,10 @@ def written(folder: Path, *changes: tuple[str, str]) -> str:
         ("speed_unit: Mbit/s", "speed_unit: Gbit/s", "Gbit/s is not wanted; wanted: Mbit/s or bit/s"),
         ("mib: q-bridge", "mib: per-port", "wanted: access_vlan_oid with per-port, and only there"),
         ("mib: q-bridge", "mib: q-bridge\n  access_vlan_oid: 1.3.6.1", "access_vlan_oid with per-port, and only there"),
-        ("variables_per_pdu: 20", "variables_per_pdu: 0", "0 is not wanted; wanted: a number of variables, 1..100"),
-        ("# oids: {", "oids: {ifFoo: 1.2.3} # {", "oids.ifFoo: there is no variable ifFoo; wanted: one of dot1dBase"),
-        ("# oids: {", "oids: {ifName: .1.3} # {", ".1.3 is not wanted; wanted: a number such as"),
-        ("source: ", "sauce: ", "sauce: unknown key; wanted: did you mean source?"),
+        ("variables_per_pdu: 20", "variables_per_pdu: 0", "0 is not wanted; expected a number of variables, 1..100"),
+        ("# oids: {", "oids: {ifFoo: 1.2.3} # {", "oids.ifFoo: there is no variable ifFoo; expected one of dot1dBase"),
+        ("# oids: {", "oids: {ifName: .1.3} # {", ".1.3 is not wanted; expected a number such as"),
+        ("source: ", "sauce: ", "sauce: unknown key; expected did you mean source?"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(tmp_path: Path, old: str, new: str, wanted: str) -> None:

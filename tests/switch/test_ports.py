@@ -35,17 +35,17 @@ class TestName:
     def test_an_unknown_name_lists_the_known_ones(self, switch: Switch) -> None:
         with pytest.raises(BenchFault) as caught:
             switch.ports.index("Gi1/0/9")
-        wanted = "sw1: no port named 'Gi1/0/9'; wanted: one; ifName has Gi1/0/1, Gi1/0/2, Gi1/0/3, Gi1/0/4"
+        wanted = "sw1: no port named 'Gi1/0/9'; expected one; ifName has Gi1/0/1, Gi1/0/2, Gi1/0/3, Gi1/0/4"
         assert str(caught.value) == wanted
 
     def test_a_name_of_two_ports_is_refused(self, switch: Switch, fake: FakeSwitch) -> None:
         fake.mib.put("ifName", [7], PORT.encode())
-        with pytest.raises(BenchFault, match="2 ports named 'Gi1/0/2'; wanted: one"):
+        with pytest.raises(BenchFault, match="2 ports named 'Gi1/0/2'; expected one"):
             switch.ports.index(PORT)
 
     def test_a_switch_without_names_is_refused(self, switch: Switch, fake: FakeSwitch) -> None:
         fake.mib.drop("ifName")
-        with pytest.raises(BenchFault, match=r"ifName \(.*\) has no rows; wanted: the names of ports"):
+        with pytest.raises(BenchFault, match=r"ifName \(.*\) has no rows; expected the names of ports"):
             switch.ports.index(PORT)
 
 
@@ -58,7 +58,9 @@ class TestState:
 
     def test_a_value_that_is_none_of_the_enumeration_is_refused(self, switch: Switch, fake: FakeSwitch) -> None:
         fake.mib.put("ifOperStatus", [INDEX], 9)
-        with pytest.raises(BenchFault, match=r"port Gi1/0/2: ifOperStatus.* is 9; wanted: one of 1 \(UP\), 2 \(DOWN\)"):
+        with pytest.raises(
+            BenchFault, match=r"port Gi1/0/2: ifOperStatus.* is 9; expected one of 1 \(UP\), 2 \(DOWN\)"
+        ):
             switch.ports.state(PORT)
 
     @pytest.mark.parametrize("name", ["ifAdminStatus", "ifOperStatus", "ifHighSpeed"])
@@ -111,7 +113,7 @@ class TestCounters:
     def test_a_missing_one_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
         fake.mib.drop("ifHCInOctets", INDEX)
         with pytest.raises(
-            NoSuchVariable, match=r"port Gi1/0/2 has no counters ifHCInOctets\.10102 .*; wanted: all of IF"
+            NoSuchVariable, match=r"port Gi1/0/2 has no counters ifHCInOctets\.10102 .*; expected all of IF"
         ):
             switch.ports.counters(PORT)
 
@@ -126,7 +128,7 @@ class TestCounters:
         from niclab.transports.snmp.snmp_records import ValueKind
 
         fake.mib.put("ifHCInOctets", [INDEX], 5, ValueKind.COUNTER32)
-        with pytest.raises(BenchFault, match="5 is a Counter32; wanted: a Counter64"):
+        with pytest.raises(BenchFault, match="5 is a Counter32; expected a Counter64"):
             switch.ports.counters(PORT)
 
 
@@ -147,7 +149,7 @@ class TestDifference:
 
     @pytest.mark.parametrize("name", ["in_octets", "in_errors"])
     def test_one_that_ran_backwards_is_a_fault(self, before: PortCounters, name: str) -> None:
-        with pytest.raises(BenchFault, match=rf"^x: {name} ran backwards, from 1000 to 999; wanted: a counter$"):
+        with pytest.raises(BenchFault, match=rf"^x: {name} ran backwards, from 1000 to 999; expected a counter$"):
             difference(before, replace(before, **{name: 999}), "x")
 
     def test_a_jump_is_a_fault(self, before: PortCounters) -> None:

@@ -55,13 +55,13 @@ class TestAddresses:
     def test_a_switch_without_a_bridge_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
         fake.mib.drop("dot1dBasePortIfIndex")
         wanted = (
-            r"dot1dBasePortIfIndex has no rows; wanted: a switch with a bridge, or, .* in switch\.snmp\.bridge_vlans"
+            r"dot1dBasePortIfIndex has no rows; expected a switch with a bridge, or, .* in switch\.snmp\.bridge_vlans"
         )
         with pytest.raises(BenchFault, match=wanted):
             switch.tables.ports_of_mac(MAC)
 
     def test_a_switch_with_a_bridge_for_each_vlan_is_asked_by_vlan(self, fake: FakeSwitch) -> None:
-        """The agent itself has the bridge of VLAN 1, which is empty; bridge ports of each VLAN begin anew."""
+        """The agent itself has the bridge of VLAN 1, which is empty; bridge ports of each VLAN begin again."""
         bridges = {}
         for vlan, port in ((20, "Gi1/0/1"), (30, PORT)):
             bridge = ToyMib()
@@ -74,7 +74,7 @@ class TestAddresses:
         assert switch.tables.ports_of_mac(MAC) == {PORT}
         assert switch.tables.ports_of_mac("52:54:00:00:00:02") == set()
         bridge.drop("dot1dBasePortIfIndex")
-        with pytest.raises(BenchFault, match=r"dot1dBasePortIfIndex of VLAN 30 has no rows; wanted: VLANs with ports"):
+        with pytest.raises(BenchFault, match=r"dot1dBasePortIfIndex of VLAN 30 has no rows; expected VLANs with ports"):
             switch.tables.ports_of_mac(MAC)
 
     def test_an_address_at_a_port_without_interface_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
@@ -110,7 +110,7 @@ class TestAggregation:
         self, switch: Switch, fake: FakeSwitch, name: str, value: bytes, wanted: str
     ) -> None:
         fake.mib.put(f"dot3adAggPort{name}", [PORTS[PORT]], value)
-        with pytest.raises(BenchFault, match=rf"port Gi1/0/2: dot3adAggPort{name}.* is .*; wanted: {wanted}"):
+        with pytest.raises(BenchFault, match=rf"port Gi1/0/2: dot3adAggPort{name}.* is .*; expected {wanted}"):
             switch.tables.lacp(PORT)
 
 

@@ -81,7 +81,7 @@ def test_a_vlan_that_does_not_exist_cannot_be_set(switch: Switch) -> None:
 
 def test_a_port_the_bridge_does_not_have_is_an_error(switch: Switch, fake: FakeSwitch) -> None:
     fake.mib.drop("dot1dBasePortIfIndex", 50)
-    with pytest.raises(BenchFault, match=r"port Gi1/0/2 \(ifIndex 10102\) is no port of its bridge; wanted: one"):
+    with pytest.raises(BenchFault, match=r"port Gi1/0/2 \(ifIndex 10102\) is no port of its bridge; expected one"):
         switch.vlans.of(PORT)
 
 
@@ -119,13 +119,13 @@ class TestMaking:
 
     @pytest.mark.parametrize("vlan", [0, 4095, -1])
     def test_a_number_that_is_no_vlans_is_refused(self, switch: Switch, fake: FakeSwitch, vlan: int) -> None:
-        with pytest.raises(BenchFault, match=rf"VLAN {vlan} is not wanted; wanted: 1\.\.4094"):
+        with pytest.raises(BenchFault, match=rf"VLAN {vlan} is not wanted; expected 1\.\.4094"):
             switch.vlans.create(vlan)
         assert fake.mib.sets == []
 
     def test_a_switch_without_any_vlan_is_not_believed(self, switch: Switch, fake: FakeSwitch) -> None:
         fake.mib.drop("dot1qVlanStaticRowStatus")
-        with pytest.raises(BenchFault, match="has no rows; wanted: VLAN 1 at least"):
+        with pytest.raises(BenchFault, match="has no rows; expected VLAN 1 at least"):
             switch.vlans.existing()
 
 

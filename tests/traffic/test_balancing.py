@@ -37,8 +37,8 @@ def test_a_link_whose_frames_do_not_arrive_is_red(stacking: Stacking) -> None:
     with pytest.raises(CardFailure) as caught:
         Balancing().every_member_should_carry_its_share()
     assert str(caught.value) == (
-        "peer.p1 (0000:02:00.0) has received 0 of 256 datagrams of niclab0; wanted: at least 64, half of an even share "
-        "of 2 links"
+        "peer.p1 (0000:02:00.0) has received 0 of 256 datagrams of niclab0; expected at least 64, half of an even "
+        "share of 2 links"
     )
 
 
@@ -75,6 +75,6 @@ def test_a_broadcast_bond_sends_everything_over_every_link(
     broadcast(taken, monkeypatch, 256)
     Balancing().every_member_should_carry_its_share()
     broadcast(taken, monkeypatch, 255)
-    with pytest.raises(CardFailure, match=r"dut\.p1 .* has sent 255 of 256 .* wanted: all, each frame over each link"):
+    with pytest.raises(CardFailure, match=r"dut\.p1 .* has sent 255 of 256 .* expected all, each frame over each link"):
         Balancing().every_member_should_carry_its_share()
     assert stacking

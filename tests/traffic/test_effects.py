@@ -70,7 +70,7 @@ def test_an_effect_that_does_not_show_is_the_cards(states: States, rate: float) 
         ask("tso-off")
     message = str(caught.value)
     assert message.startswith("dut.p0 to peer.p0, tso-off: ")
-    assert "wanted 0.64 times as much within 10 % (sheet intel-82574l, tso-off): missed" in message
+    assert "expected 0.64 times as much within 10 % (sheet intel-82574l, tso-off): missed" in message
     assert states.tso(), "put back all the same"
 
 
@@ -95,7 +95,7 @@ def test_what_nobody_knows_is_measured_and_not_applicable(states: States, taken:
         return 47.0
 
     states.rate = rate
-    with pytest.raises(NotApplicable, match=r"nobody knows what is wanted: the round trip decides.*: not judged$"):
+    with pytest.raises(NotApplicable, match=r"any change: the round trip decides.*: not judged$"):
         ask("nobody-knows")
     assert seen == {"0", "1"}
     assert {known["net.ipv4.tcp_window_scaling"] for known in states.sysctls.values()} == {"1"}
@@ -125,7 +125,7 @@ def test_a_factor_that_must_not_gain(states: States, monkeypatch: pytest.MonkeyP
     if not fails:
         ask("low-latency")
         return
-    with pytest.raises(CardFailure, match="wanted at most 10 % more"):
+    with pytest.raises(CardFailure, match="expected at most 10 % more"):
         ask("low-latency")
 
 
@@ -250,7 +250,7 @@ def test_latency_follows_coalescing_with_a_program_of_ours(states: States, trips
 def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: dict[int, str]) -> None:
     trips[50] = trips[18]
     with pytest.raises(
-        CardFailure, match=r"latency: [+-]0\.\d+ % of baseline, .*wanted 1\.25 times as much within 10 %"
+        CardFailure, match=r"latency: [+-]0\.\d+ % of baseline, .*expected 1\.25 times as much within 10 %"
     ):
         ask("latency")
     assert states
@@ -260,7 +260,7 @@ def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: di
     ("text", "words"),
     [
         ("trips 0\nseconds 2.0\nend\n", "worthless result: 0 round trips in"),
-        ("trips 80\nseconds 2.0\n", "wanted: trips, seconds, end"),
+        ("trips 80\nseconds 2.0\n", "expected trips, seconds, end"),
     ],
 )
 def test_round_trips_that_prove_nothing_are_a_bench_fault(
@@ -273,7 +273,7 @@ def test_round_trips_that_prove_nothing_are_a_bench_fault(
 
 
 def test_an_unknown_name_is_a_bench_fault(states: States) -> None:
-    with pytest.raises(BenchFault, match=r"effect 'tso-on' is not on sheet intel-82574l; wanted: every, tso-off,"):
+    with pytest.raises(BenchFault, match=r"effect 'tso-on' is not on sheet intel-82574l; expected every, tso-off,"):
         ask("tso-on")
     assert not states.commands
 
@@ -319,9 +319,9 @@ def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
 def test_what_should_change_little_may_neither_lose_nor_gain_much(with_it: float, met: bool) -> None:
     wanted = Prediction(loses_at_most_percent=10, gains_at_most_percent=10)
     assert wanted.allows(with_it / 47) is met
-    expected, change = effect.wish_of(wanted, "test"), 100 * (with_it / 47 - 1)
+    expected, change = effect.expectation_of(wanted, "test"), 100 * (with_it / 47 - 1)
     assert (expected.decide(change - 0.1, change + 0.1) is Decision.MET) is met
-    assert expected.text == "wanted at most 10 % less and 10 % more (test)"
+    assert expected.text == "at most 10 % less and 10 % more (test)"
 
 
 def test_cpu_is_told_for_each_gigabit(states: States, taken: Run) -> None:

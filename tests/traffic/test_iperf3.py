@@ -124,7 +124,7 @@ def test_worthless_result_is_refused(name: str, change: Callable[[Any], object],
 
 
 def test_another_duration_than_asked_for_is_refused() -> None:
-    with pytest.raises(WorthlessResult, match="asked for 1 s, wanted 10 s"):
+    with pytest.raises(WorthlessResult, match="asked for 1 s; expected 10 s"):
         read_iperf3(text("tcp"), asked_s=10)
 
 
@@ -150,14 +150,14 @@ def sum_received(**values: object) -> Callable[[Any], object]:
 
 
 UNREADABLE: list[tuple[str, Callable[[Any], object], str]] = [
-    ("bytes as text", sum_received(bytes="1"), r"end.sum_received.bytes '1': expected a whole number"),
+    ("bytes as text", sum_received(bytes="1"), r"end.sum_received.bytes '1'; expected a whole number"),
     ("negative bytes", sum_received(bytes=-1), "expected a whole number from 0"),
     ("a boolean", sum_received(bytes=True), "end.sum_received.bytes 'True'"),
     ("rate that does not fit", sum_received(bits_per_second=2.0e10), "which bytes and seconds give"),
     ("seconds missing", lambda d: d["end"]["sum_received"].pop("seconds"), "end.sum_received.seconds"),
-    ("SCTP", lambda d: d["start"]["test_start"].update(protocol="SCTP"), "'SCTP': expected one of TCP, UDP"),
+    ("SCTP", lambda d: d["start"]["test_start"].update(protocol="SCTP"), "'SCTP'; expected one of TCP, UDP"),
     ("no test", lambda d: d["start"].pop("test_start"), "start.test_start"),
-    ("end is a list", lambda d: d.update(end=[]), "end '\\[\\]': expected an object"),
+    ("end is a list", lambda d: d.update(end=[]), "end '\\[\\]'; expected an object"),
 ]
 
 

@@ -99,7 +99,7 @@ def test_a_port_that_is_taken_is_a_fault_before_a_server_is_started(bench: FakeB
     bench.ssh[Role.PEER].replies["ss -Hlntup sport = :5201"] = taken_by + "\n"
     with pytest.raises(BenchFault) as caught:
         measure(taken)
-    assert str(caught.value) == f"peer: port 5201 is taken already; wanted: free: {taken_by}"
+    assert str(caught.value) == f"peer: port 5201 is taken already; expected free: {taken_by}"
     assert bench.ssh[Role.PEER].jobs == []
 
 
@@ -131,7 +131,7 @@ def test_a_load_beyond_all_cpus_is_worthless(bench: FakeBench, taken: Run, side:
     answers(bench, iperf3_text(40, **{side: 203}))
     assert measure(taken).result.cpu_scale == "one CPU"
     answers(bench, iperf3_text(40, **{side: 205}))
-    with pytest.raises(WorthlessResult, match=rf"^{host}: .*205 % of one CPU, wanted at most 200 % with 2 CPUs$"):
+    with pytest.raises(WorthlessResult, match=rf"^{host}: .*205 % of one CPU; expected at most 200 % with 2 CPUs$"):
         measure(taken)
 
 
@@ -159,7 +159,7 @@ def test_a_counter_that_was_reset_during_the_run_is_its_ports(
         return iperf3_text(40)
 
     bench.ssh[Role.DUT].replies["iperf3 --client"] = run
-    with pytest.raises(verdict, match=rf"^{port} .* {counter} runs backwards, from 5 to 0; wanted: 64 bits"):
+    with pytest.raises(verdict, match=rf"^{port} .* {counter} runs backwards, from 5 to 0; expected 64 bits"):
         measure(taken)
 
 
@@ -282,7 +282,7 @@ class TestStandstills:
         made = measure(taken)
         assert made.result.throughput_bps == 50.9e6 and made.remarkable and found == []
         assert made.disturbed == tuple(
-            f"peer.p0: worthless result: {mbps} Mbit/s, wanted at most the 50 Mbit/s of the line"
+            f"peer.p0: worthless result: {mbps} Mbit/s; expected at most the 50 Mbit/s of the line"
             for mbps in ("53.0", "52.7")
         )
 
@@ -293,7 +293,7 @@ class TestStandstills:
 
     def test_a_watch_that_ends_or_says_something_else_is_a_bench_fault(self, bench: FakeBench, taken: Run) -> None:
         self.stands(bench, "stood still\n")
-        with pytest.raises(BenchFault, match=r"^dut: watch for standstills: .*wanted: pid and a number, then"):
+        with pytest.raises(BenchFault, match=r"^dut: watch for standstills: .*expected pid and a number, then"):
             measure(taken)
 
         def ends(command: str) -> str:

@@ -91,8 +91,8 @@ UNREADABLE = [
     ("another unit in a table", SENDFILE.replace("10^6bits", "10^9bits"), "line 5 .*a heading like"),
     ("a table without CPU", SENDFILE.replace("  % S      % S      us/KB   us/KB", ""), "line 5 .*a heading like"),
     ("of another test", SENDFILE.replace("TCP SENDFILE", "TCP STREAM"), "line 1 .*KEY=value"),
-    ("a word for a number", KEYS.replace("9414.21", "fast"), "THROUGHPUT 'fast': expected a number"),
-    ("a size cut", SENDFILE.replace("131072", "131072.5"), "column 1 '131072.5': expected a whole number"),
+    ("a word for a number", KEYS.replace("9414.21", "fast"), "THROUGHPUT 'fast'; expected a number"),
+    ("a size cut", SENDFILE.replace("131072", "131072.5"), "column 1 '131072.5'; expected a whole number"),
     ("a column too few", SENDFILE.replace("0.846", ""), "9 numbers"),
     ("a column too many", UDP.replace("16.100", "16.100 1"), "6 numbers"),
 ]

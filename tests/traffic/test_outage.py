@@ -92,7 +92,7 @@ class TestPacketsLostOneByOne:
 
 def test_one_lost_packet_breaks_unbroken_traffic() -> None:
     (problem,) = outage.unbroken(found(outages=(lost(0, 2, heard=1),))).proven
-    assert problem.startswith("peer to dut: ") and problem.endswith("; wanted: every packet once, and in time")
+    assert problem.startswith("peer to dut: ") and problem.endswith("; expected every packet once, and in time")
 
 
 def test_packets_lost_in_a_pause_of_the_receiver_prove_nothing() -> None:

@@ -108,7 +108,7 @@ class TestActiveLink:
 
     def test_it_begins_with_whole_bonds(self, bench: FakeBench, bonded: Stacking) -> None:
         bench.cables.stuck["dut.p1"] = False
-        with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; wanted: all"):
+        with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; expected all"):
             Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
         assert bonded and bench.pulled() == set()
 
@@ -121,13 +121,13 @@ class TestActiveLink:
     def test_an_undecided_outage_does_not_hide_duplicates(self, bonded: Stacking, found: Prober) -> None:
         """Seven packets arrived twice: that is sure, though a stall may hide how long the outage was."""
         found.finds = [{**STALLED, "duplicated": 7}, {}]
-        with pytest.raises(CardFailure, match=r"^dut to peer: .* 7 duplicated.*; wanted: none duplicated(?m:$)"):
+        with pytest.raises(CardFailure, match=r"^dut to peer: .* 7 duplicated.*; expected none duplicated(?m:$)"):
             Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
         assert bonded and len(found.ends) == 1
 
     def test_an_undecided_outage_does_not_hide_the_wrong_link(self, bonded: Stacking, found: Prober) -> None:
         found.finds, bonded.stays = [STALLED, {}], True
-        with pytest.raises(CardFailure, match=r"^dut uses enp1s0, wanted enp2s0 that has its link; sheet .* 50 ms"):
+        with pytest.raises(CardFailure, match=r"^dut uses enp1s0; expected enp2s0 that has its link; sheet .* 50 ms"):
             Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
         assert len(found.ends) == 1
 
@@ -190,7 +190,7 @@ class TestBackupLink:
 
     def test_one_lost_packet_is_red(self, bonded: Stacking, found: Prober) -> None:
         found.finds = [lasting(1)]
-        with pytest.raises(CardFailure, match=r"^dut to peer: .*; wanted: every packet once, and in time(?m:$)"):
+        with pytest.raises(CardFailure, match=r"^dut to peer: .*; expected every packet once, and in time(?m:$)"):
             Outages().losing_the_backup_link_should_cost_nothing()
         assert bonded
 
@@ -207,7 +207,7 @@ class TestBackupLink:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(prober, "probing", moved)
-            wanted = r"^dut uses enp2s0, wanted enp1s0 as before the loss of another link\n"
+            wanted = r"^dut uses enp2s0; expected enp1s0 as before the loss of another link\n"
             with pytest.raises(CardFailure, match=wanted):
                 Outages().losing_the_backup_link_should_cost_nothing()
 
@@ -255,7 +255,7 @@ class TestBroadcast:
         bond(taken, BondMode.BROADCAST)
         found.finds = [{**self.COPIES, **lasting(1)}]
         with pytest.raises(
-            CardFailure, match=r"^dut to peer: .*; wanted: every packet, and in time\ncause of the lost"
+            CardFailure, match=r"^dut to peer: .*; expected every packet, and in time\ncause of the lost"
         ):
             Outages().losing_each_link_should_cost_nothing()
         assert stacking and len(found.ends) == 1
@@ -263,7 +263,7 @@ class TestBroadcast:
     def test_copies_of_another_mode_are_red(self, taken: Run, stacking: Stacking, found: Prober) -> None:
         bond(taken, BondMode.BALANCE_RR)
         found.finds = [self.COPIES]
-        with pytest.raises(CardFailure, match=r"3000 duplicated.*; wanted: every packet once"):
+        with pytest.raises(CardFailure, match=r"3000 duplicated.*; expected every packet once"):
             Outages().losing_each_link_should_cost_nothing()
         assert stacking
 
@@ -279,7 +279,7 @@ class TestReturn:
     ) -> None:
         bond(taken)
         found.finds = [STALLED]
-        with pytest.raises(CardFailure, match=r"^dut uses enp2s0, wanted enp1s0 of path a; sheet"):
+        with pytest.raises(CardFailure, match=r"^dut uses enp2s0; expected enp1s0 of path a; sheet"):
             Outages().return_of_the_primary_link_should_cost_at_most_the_allowed_outage()
         assert stacking and len(found.ends) == 1
 

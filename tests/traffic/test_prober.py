@@ -129,7 +129,7 @@ def test_notes_of_a_program_that_ended_by_its_own_limit_are_refused(
     assert probes
     gone = Result("kill", 1, None, "", "kill: 42: No such process\n", 0.01)
     bench.ssh[role].replies["kill"] = lambda command: gone if "-USR1" in command else ""
-    wanted = rf"^{role.value}: outage prober: ended before it was stopped; expected: still probing .* 300 s"
+    wanted = rf"^{role.value}: outage prober: ended before it was stopped; expected still probing .* 300 s"
     with pytest.raises(BenchFault, match=wanted), prober.probing(*ends(taken)) as probing:
         probing.stop()
 

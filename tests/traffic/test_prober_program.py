@@ -208,13 +208,13 @@ def test_notes_are_read() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("end 3 3\n", "", "text '7 lines': expected the 8 lines ready, clock"),
-        ("end 3 3", "end 3 2", "line 8 'end 3 2': expected the counts of 3 ticks and 3 arrivals"),
+        ("end 3 3\n", "", "text '7 lines'; expected the 8 lines ready, clock"),
+        ("end 3 3", "end 3 2", "line 8 'end 3 2'; expected the counts of 3 ticks and 3 arrivals"),
         (" 998", "", "expected the counts of 2 ticks"),
-        ("1003", "10x3", "ticks '10x3': expected whole numbers"),
-        ("2:2001", "2;2001", "arrivals '2;2001': expected NUMBER:MICROSECONDS"),
-        ("clock -12", "clock", "clock '': expected one number"),
-        ("clock -12", "", "line 2 '': expected a line that begins with 'clock'"),
+        ("1003", "10x3", "ticks '10x3'; expected whole numbers"),
+        ("2:2001", "2;2001", "arrivals '2;2001'; expected NUMBER:MICROSECONDS"),
+        ("clock -12", "clock", "clock ''; expected one number"),
+        ("clock -12", "", "line 2 ''; expected a line that begins with 'clock'"),
         ("overflowed 0", "Traceback (most recent call last):", "line 3 'Traceback"),
     ],
 )
@@ -224,5 +224,5 @@ def test_notes_that_cannot_be_read_are_refused(old: str, new: str, said: str) ->
 
 
 def test_a_program_that_says_something_else_is_refused() -> None:
-    with pytest.raises(ReadError, match=r"line 1 'Traceback': expected 'ready PID'"):
+    with pytest.raises(ReadError, match=r"line 1 'Traceback'; expected 'ready PID'"):
         read_ready("Traceback\n")

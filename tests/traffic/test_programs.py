@@ -123,5 +123,5 @@ def test_what_the_watch_has_said_until_now_is_read(text: str, told: tuple[int, .
     "text", ["", "stood 300\n", "pid 7\nstood\n", "pid 7\nTraceback (most recent call last):\n", "pid\n"]
 )
 def test_what_the_watch_does_not_say_is_refused(text: str) -> None:
-    with pytest.raises(ReadError, match="wanted: pid and a number, then lines of stood and a number"):
+    with pytest.raises(ReadError, match="expected pid and a number, then lines of stood and a number"):
         read_told(text)

@@ -32,7 +32,7 @@ def test_a_smaller_message_by_the_next_larger_one() -> None:
     found = floor(Spot(STREAM, 1500, 64), known, 1500)
     assert found is not None and found.mbps == pytest.approx(0.75 * 15)
     assert found.why == (
-        "house rule: as many messages a second as TCP_STREAM of 128 bytes at MTU 1500, 15 Mbit/s, less 25 %"
+        "assumption: as many messages a second as TCP_STREAM of 128 bytes at MTU 1500, 15 Mbit/s, less 25 %"
     )
 
 

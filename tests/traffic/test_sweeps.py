@@ -233,7 +233,7 @@ class TestFrames:
         states.rate = lambda command: 900 * length(command) * 8e-6
         with pytest.raises(CardFailure) as caught:
             Sweeps().frame_rate_should_reach_the_limit()
-        assert "frames of 1514 bytes" in str(caught.value) and "limit at least 1000 (sheet intel-82574l" in str(
+        assert "frames of 1514 bytes" in str(caught.value) and "expected at least 1000 (sheet intel-82574l" in str(
             caught.value
         )
 
@@ -248,7 +248,7 @@ class TestFrames:
         if verdict is None:
             Sweeps().frame_rate_should_be_the_same_at_every_size()
             return
-        with pytest.raises(verdict, match=rf"^peer\.p0 to dut\.p0: .*{small} .*wants the same within 7 %$"):
+        with pytest.raises(verdict, match=rf"^peer\.p0 to dut\.p0: .*{small} .*expected the same within 7 % "):
             Sweeps().frame_rate_should_be_the_same_at_every_size()
 
     def test_one_disturbed_run_is_outweighed_by_more_though_the_limit_was_met_long_ago(
@@ -333,13 +333,13 @@ class TestFragments:
     def test_wrong_checksums_are_counted(self, bench: FakeBench, said: dict[Role, str]) -> None:
         counts = iter((5, 12))
         bench.ssh[Role.DUT].replies["cat /proc/net/snmp"] = lambda _: SNMP.format(next(counts))
-        with pytest.raises(CardFailure, match=r"^peer\.p0 to dut\.p0: .*, 7 with a wrong checksum; wanted: each once"):
+        with pytest.raises(CardFailure, match=r"^peer\.p0 to dut\.p0: .*, 7 with a wrong checksum; expected each once"):
             Sweeps().fragments_should_arrive_whole()
         assert said
 
     def test_a_receiver_that_says_too_little_is_a_bench_fault(self, said: dict[Role, str]) -> None:
         said[Role.PEER] = "ready\nnumbers 1 2\n"
-        with pytest.raises(BenchFault, match=r"^peer: datagram receiver: .*; wanted: ready, numbers, damaged, end"):
+        with pytest.raises(BenchFault, match=r"^peer: datagram receiver: .*; expected ready, numbers, damaged, end"):
             Sweeps().fragments_should_arrive_whole()
 
     def test_the_program_tells_its_datagrams_apart(self) -> None:

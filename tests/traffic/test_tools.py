@@ -159,10 +159,10 @@ class TestRead:
     @pytest.mark.parametrize(
         ("text", "why"),
         [
-            (iperf3_text(900, protocol="UDP"), "of UDP with 1 connections, wanted TCP with 1"),
-            (iperf3_text(900, num_streams=2), "of TCP with 2 connections, wanted TCP with 1"),
+            (iperf3_text(900, protocol="UDP"), "of UDP with 1 connections; expected TCP with 1"),
+            (iperf3_text(900, num_streams=2), "of TCP with 2 connections; expected TCP with 1"),
             (iperf3_text(900, reverse=1), "1 connections in reverse"),
-            (iperf3_text(900, seconds=3), "asked for 3 s, wanted 2 s"),
+            (iperf3_text(900, seconds=3), "asked for 3 s; expected 2 s"),
             (iperf3_text(900, elapsed=1.7), "lasted 1.700 s of 2 s"),
             (iperf3_text(0), "0 bytes received"),
         ],
@@ -178,7 +178,7 @@ class TestRead:
             (omni(seconds=1.9), "lasted 1.9 s of 2 s"),
             (omni().replace("CPU_UTIL=12.50", "CPU_UTIL=112.50"), "a CPU load of 112.5 % .LOCAL_CPU_UTIL"),
             (omni().replace("10^6bits/s", "Trans/s"), "no throughput of TCP_STREAM"),
-            (CLASSIC_UDP, "messages are counted of UDP_STREAM only, wanted TCP_STREAM"),
+            (CLASSIC_UDP, "messages are counted of UDP_STREAM only; expected TCP_STREAM"),
         ],
     )
     def test_a_netperf_run_that_proves_nothing_is_worthless(self, text: str, why: str) -> None:

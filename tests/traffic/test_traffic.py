@@ -87,7 +87,7 @@ def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Run, sender: Ro
     message = str(caught.value)
     assert message.startswith(f"{ENDS[sender].format(index)}: 23.50 Mbit/s, 95 % interval ")
     assert message.endswith(
-        "(3 runs), limit at least 42.5 (sheet intel-82574l wants at least 0.85 of line rate, 50 Mbit/s): missed"
+        "(3 runs); expected at least 42.5 (sheet intel-82574l: 0.85 of line rate, 50 Mbit/s): missed"
     )
     assert "\n" not in message
     assert len(measured(taken)) == 2, "what failed is kept as well"
@@ -114,7 +114,7 @@ def test_bad_runs_that_are_discarded_are_not_forgotten(bench: FakeBench, rates: 
     with pytest.raises(Undecided) as caught:
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
     message = str(caught.value)
-    assert re.search(r"^dut\.p0 to peer\.p0: 2\d runs discarded, 8 counted: undecided; expected: no more", message)
+    assert re.search(r"^dut\.p0 to peer\.p0: 2\d runs discarded, 8 counted: undecided; expected no more", message)
     assert rates.runs["a", Role.DUT] > 16
 
 
@@ -286,7 +286,7 @@ def test_the_senders_speed_counts_where_the_sheet_knows_none(bench: FakeBench, r
     let_sheet_say(bench, taken, ("speed_mbps: 1000", "speed_mbps: {unknown: test}"))
     negotiate(bench, "dut.p0", 2000)
     Traffic().tcp_should_reach_the_limit(Role.PEER, QUICK)
-    with pytest.raises(CardFailure, match=r"limit at least 85 \(.*line rate, 100 Mbit/s\)") as caught:
+    with pytest.raises(CardFailure, match=r"expected at least 85 \(.*line rate, 100 Mbit/s\)") as caught:
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
     assert "dut.p1" not in str(caught.value)
     assert len(rates.runs) == 4
@@ -344,7 +344,7 @@ class TestTheBenchAsBottleneck:
         lines = str(caught.value).split("\n")
         assert [line.split(":")[0] for line in lines] == ["dut.p0", "peer.p0"]
         assert lines[0].startswith("dut.p0: the bench carries at most 1.68 Gbit/s over PCIe 2.5 GT/s x1")
-        assert lines[0].endswith("wants at least 0.85 of line rate, 2000 Mbit/s: 1700 Mbit/s")
+        assert lines[0].endswith("0.85 of line rate, 2000 Mbit/s: 1700 Mbit/s")
         assert rates.runs == {}
 
     def test_a_wider_bus_has_room(self, bench: FakeBench, rates: Rates, taken: Run) -> None:
@@ -557,7 +557,7 @@ class TestRetransmissions:
         runs, segments = (20, 162310) if each_run == 5 else (8, 64934)  # what is near the limit takes longer
         found = f"{runs * each_run} of {segments} segments sent again: "
         assert first.startswith(f"dut.p0 to peer.p0, retransmissions: {found}")
-        assert "limit at most 0.05 (sheet intel-82574l, retransmitted_percent)" in first
+        assert "expected at most 0.05 (sheet intel-82574l, retransmitted_percent)" in first
 
     def test_what_the_tool_does_not_count_is_not_judged(self, rates: Rates) -> None:
         rates.tool_says = {"retransmits": None}

@@ -44,7 +44,7 @@ def test_power_status(bmc: Redfish, service: FakeService, found: str, state: Pow
 @pytest.mark.parametrize("found", [None, "", "Paused", 1])
 def test_a_power_state_that_is_none_is_a_fault(bmc: Redfish, service: FakeService, found: object) -> None:
     service.resources[SYSTEM]["PowerState"] = found
-    with pytest.raises(BenchFault, match=r"dut BMC: the answer cannot be read: PowerState is .*, wanted one of: On"):
+    with pytest.raises(BenchFault, match=r"dut BMC: the answer cannot be read: PowerState is .*; expected one of: On"):
         bmc.power_status()
 
 
@@ -116,7 +116,7 @@ def test_sensors_of_a_service_without_thermal_and_power(bmc: Redfish, service: F
 @pytest.mark.parametrize("reading", ["40", True, [], {}])
 def test_a_reading_that_is_no_number_is_a_fault(bmc: Redfish, service: FakeService, reading: object) -> None:
     service.resources[f"{CHASSIS}/Thermal"]["Temperatures"][0]["ReadingCelsius"] = reading
-    with pytest.raises(BenchFault, match=r"sensor CPU Temp reads .*, wanted a number"):
+    with pytest.raises(BenchFault, match=r"sensor CPU Temp reads .*; expected a number"):
         bmc.sensors()
 
 
@@ -136,9 +136,9 @@ def test_the_event_log_is_found_with_the_manager_and_read_over_its_pages(bmc: Re
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({"Id": "1"}, "Message None, wanted both"),
+        ({"Id": "1"}, "Message None; expected both"),
         ({"Id": "1", "Message": "x", "Created": "yesterday"}, "yesterday"),
-        ({"Id": "1", "Message": "x", "Created": "2026-11-21T10:00:00"}, "wanted a time with its zone"),
+        ({"Id": "1", "Message": "x", "Created": "2026-11-21T10:00:00"}, "expected a time with its zone"),
     ],
 )
 def test_a_log_entry_that_cannot_be_read_is_a_fault(
@@ -174,9 +174,9 @@ def test_one_of_several_systems_is_chosen(service: FakeService, chosen: str) -> 
 @pytest.mark.parametrize(
     ("systems", "chosen", "words"),
     [
-        ((), None, "has systems none; wanted exactly one"),
-        ((SYSTEM, "/redfish/v1/Systems/2"), None, "wanted exactly one, or `system` to choose"),
-        ((SYSTEM,), "7", "wanted system '7'"),
+        ((), None, "has systems none; expected exactly one"),
+        ((SYSTEM, "/redfish/v1/Systems/2"), None, "expected exactly one, or `system` to choose"),
+        ((SYSTEM,), "7", "expected system '7'"),
     ],
 )
 def test_a_system_that_cannot_be_chosen_is_a_fault(

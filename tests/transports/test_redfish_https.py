@@ -100,7 +100,7 @@ def test_a_ca_file_that_is_missing_or_empty_is_named(endpoint: RedfishEndpoint, 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "127.0.0.1", "", "https://"])
 def test_a_url_that_is_not_https_is_refused(endpoint: RedfishEndpoint, url: str) -> None:
-    with pytest.raises(BenchFault, match=r"dut BMC: url is .*, wanted https://host"):
+    with pytest.raises(BenchFault, match=r"dut BMC: url is .*; expected https://host"):
         Redfish(replace(endpoint, url=url)).power_status()
 
 
@@ -176,7 +176,7 @@ ELSEWHERE = pytest.mark.parametrize(
 def test_a_question_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService, place: str) -> None:
     service.redirect, service.redirected = place, ("GET",)
     with pytest.raises(
-        BenchFault, match=rf"GET /redfish/v1/: sent on to '{place}' \(HTTP 307\), wanted an answer from"
+        BenchFault, match=rf"GET /redfish/v1/: sent on to '{place}' \(HTTP 307\); expected an answer from"
     ):
         Redfish(endpoint).power_status()
     assert len(service.requests) == 1
@@ -213,7 +213,7 @@ def test_an_order_that_would_become_a_question_is_not_followed(
     endpoint: RedfishEndpoint, service: FakeService, status: int
 ) -> None:
     service.first_answers["POST", RESET] = [(status, "", {"Location": f"{RESET}/"})]
-    with pytest.raises(BenchFault, match=rf"sent on to '{RESET}/' \(HTTP {status}\), wanted an answer here"):
+    with pytest.raises(BenchFault, match=rf"sent on to '{RESET}/' \(HTTP {status}\); expected an answer here"):
         Redfish(endpoint).reset()
 
 
@@ -296,5 +296,5 @@ def test_a_link_that_leads_elsewhere_is_not_followed(
     endpoint: RedfishEndpoint, service: FakeService, path: object
 ) -> None:
     service.resources["/redfish/v1/"]["Systems"] = {"@odata.id": path}
-    with pytest.raises(BenchFault, match=r"is no path, wanted /|wanted a link"):
+    with pytest.raises(BenchFault, match=r"is no path; expected /|expected a link"):
         Redfish(endpoint).power_status()

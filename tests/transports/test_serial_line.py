@@ -235,7 +235,7 @@ def test_a_line_that_cannot_be_opened_is_lost_and_logged(tmp_path: Path) -> None
     "url", ["", "telnet://h:1", "tcp://h", "tcp://:5", "tcp://h:port", "tcp://h:99999", "dev/ttyS0"]
 )
 def test_a_wrong_url_is_an_error(tmp_path: Path, url: str) -> None:
-    with pytest.raises(BenchFault, match=r"dut console: console url is .*, wanted rfc2217://host:port, tcp://"):
+    with pytest.raises(BenchFault, match=r"dut console: console url is .*; expected rfc2217://host:port, tcp://"):
         SerialConsole(_endpoint(url, tmp_path)).open()
 
 
@@ -348,7 +348,7 @@ def test_break_and_sysrq_arrive_over_rfc2217(tmp_path: Path) -> None:
         console.sysrq("h")
         until(lambda: server.received.endswith(b"h"), within=20, what="the key", every=0.01)
         assert server.line.breaks.count(True) == 2
-        with pytest.raises(BenchFault, match="SysRq key is 'hb', wanted one of 0-9 and a-z"):
+        with pytest.raises(BenchFault, match="SysRq key is 'hb'; expected one of 0-9 and a-z"):
             console.sysrq("hb")
 
 

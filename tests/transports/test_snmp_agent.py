@@ -48,10 +48,10 @@ class TestReading:
     def test_a_row_that_is_not_there_is_an_error(self, agent: FakeAgent) -> None:
         with pytest.raises(NoSuchVariable) as caught:
             agent.get_many([NAME.at(3), NAME.at(31)])
-        wanted = (
-            "sw1: GET ifName.31 (1.3.6.1.2.1.31.1.1.1.1.31): no such row (noSuchInstance); wanted: a switch that has it"
+        assert str(caught.value) == (
+            "sw1: GET ifName.31 (1.3.6.1.2.1.31.1.1.1.1.31): no such row (noSuchInstance); "
+            "expected a switch that has it"
         )
-        assert str(caught.value) == wanted
 
     def test_a_variable_that_is_not_there_is_an_error(self, agent: FakeAgent) -> None:
         with pytest.raises(NoSuchVariable, match=r"dot1qPvid\.1 .*: no such variable \(noSuchObject\)"):
@@ -73,7 +73,7 @@ class TestReading:
         self, agent: FakeAgent, mib: ToyMib, variable: str, kind: ValueKind, value: int | bytes
     ) -> None:
         mib.put(variable, [7], value, kind)
-        wanted = rf"GET {variable}\.7 .*: .* is {kind.value}; wanted: {VARIABLES[variable].kind.value}$"
+        wanted = rf"GET {variable}\.7 .*: .* is {kind.value}; expected {VARIABLES[variable].kind.value}$"
         with pytest.raises(BenchFault, match=wanted):
             agent.get(VARIABLES[variable].at(7))
 
@@ -101,12 +101,12 @@ class TestWalk:
 
     def test_an_agent_that_repeats_itself_is_found_out(self, agent: FakeAgent, mib: ToyMib) -> None:
         mib.repeats = True
-        with pytest.raises(BenchFault, match=r"GETBULK ifName .*: .* comes after .*; wanted: rows that ascend"):
+        with pytest.raises(BenchFault, match=r"GETBULK ifName .*: .* comes after .*; expected rows that ascend"):
             agent.walk(NAME)
 
     def test_a_table_without_end_is_cut(self, agent: FakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(snmp_agent, "LONGEST_WALK", 29)
-        with pytest.raises(BenchFault, match="row 30; wanted: rows that ascend, at most 29"):
+        with pytest.raises(BenchFault, match="row 30; expected rows that ascend, at most 29"):
             agent.walk(NAME)
 
     def test_an_empty_answer_is_an_error(self, agent: FakeAgent) -> None:
@@ -116,7 +116,7 @@ class TestWalk:
 
     def test_a_row_of_another_kind_is_an_error(self, agent: FakeAgent, mib: ToyMib) -> None:
         mib.put("ifName", [9], 9, ValueKind.INTEGER)
-        with pytest.raises(BenchFault, match=r"ifName\.9 .*: 9 is an INTEGER; wanted: an OCTET STRING"):
+        with pytest.raises(BenchFault, match=r"ifName\.9 .*: 9 is an INTEGER; expected an OCTET STRING"):
             agent.walk(NAME)
 
 
@@ -142,7 +142,7 @@ class TestWriting:
         mib.refuses["ifAdminStatus"] = status
         with pytest.raises(SnmpRefused) as caught:
             agent.set((ADMIN.at(3), 2))
-        assert str(caught.value) == f"sw1: SET {ADMIN_OF_3} = 2: refused with {status}; wanted: {wanted}"
+        assert str(caught.value) == f"sw1: SET {ADMIN_OF_3} = 2: refused with {status}; expected {wanted}"
         assert caught.value.status == status
 
     def test_of_several_the_refused_one_is_named(self, agent: FakeAgent, mib: ToyMib) -> None:
@@ -154,12 +154,12 @@ class TestWriting:
         mib.ignores.add("ifAdminStatus")
         with pytest.raises(BenchFault) as caught:
             agent.set_and_see((ADMIN.at(3), 2), within_s=0.2)
-        wanted = f"sw1: SET was accepted, but not done within 0.2 s: {ADMIN_OF_3} reads 1, wanted 2"
+        wanted = f"sw1: SET was accepted, but not done within 0.2 s: {ADMIN_OF_3} reads 1; expected 2"
         assert str(caught.value) == wanted
 
     def test_a_set_that_makes_its_row_vanish_is_an_error(self, agent: FakeAgent, mib: ToyMib) -> None:
         mib.on_write = lambda *_: mib.drop("ifAdminStatus", 3)
-        with pytest.raises(BenchFault, match=r"reads nothing, wanted 2$"):
+        with pytest.raises(BenchFault, match=r"reads nothing; expected 2$"):
             agent.set_and_see((ADMIN.at(3), 2), within_s=0.1)
 
     def test_a_set_that_takes_its_time_is_waited_for(self, agent: FakeAgent, mib: ToyMib) -> None:

@@ -74,7 +74,7 @@ def test_each_refusal_of_a_set_keeps_its_name(right: Snmp) -> None:
 def test_a_login_that_only_reads_may_not_write(agent: ThrowawaySnmpd, version: str) -> None:
     one = Snmp(agent.endpoint(READ_ONLY[version]))
     before = one.get(NAME)
-    with pytest.raises(SnmpRefused, match=r"refused with noAccess; wanted: a login that may do this$"):
+    with pytest.raises(SnmpRefused, match=r"refused with noAccess; expected a login that may do this$"):
         one.set((NAME, b"changed"))
     assert one.get(NAME) == before
 
@@ -83,7 +83,7 @@ def test_a_login_that_only_reads_may_not_write(agent: ThrowawaySnmpd, version: s
     ("who", "wanted"),
     [
         (User("nobody", AUTH, PRIV), "user nobody is unknown there"),
-        (User(USER, "wrong-password", PRIV), "authentication fails; wanted: the right authentication password"),
+        (User(USER, "wrong-password", PRIV), "authentication fails; expected the right authentication password"),
         (User(USER, AUTH, PRIV, auth=Auth.SHA), "and its protocol (now sha)"),
         (User(USER, AUTH, "wrong-password"), "privacy password"),
     ],

@@ -140,7 +140,7 @@ class TestLetIn:
 
 class TestNotLetIn:
     def test_a_community_that_only_reads_may_not_write(self, agent: ToyAgent, mib: ToyMib) -> None:
-        with pytest.raises(SnmpRefused, match="refused with noAccess; wanted: a login that may do this"):
+        with pytest.raises(SnmpRefused, match="refused with noAccess; expected a login that may do this"):
             login(agent, Communities(READ, READ)).set((ADMIN.at(2), 2))
         assert mib.value("ifAdminStatus", 2) == 1
 
@@ -149,21 +149,21 @@ class TestNotLetIn:
         [
             (
                 User("nobody", AUTH_KEY, PRIV_KEY),
-                "sw1: SNMP user nobody is unknown there; wanted: a user of the switch",
+                "sw1: SNMP user nobody is unknown there; expected a user of the switch",
             ),
             (
                 User(USER, "wrong-password", PRIV_KEY),
-                "sw1: SNMP user toy-user: authentication fails; wanted: the right authentication password, "
+                "sw1: SNMP user toy-user: authentication fails; expected the right authentication password, "
                 "and its protocol (now sha256)",
             ),
             (
                 User(USER, AUTH_KEY, PRIV_KEY, auth=Auth.SHA512),
-                "sw1: SNMP user toy-user: authentication fails; wanted: the right authentication password, "
+                "sw1: SNMP user toy-user: authentication fails; expected the right authentication password, "
                 "and its protocol (now sha512)",
             ),
             (
                 User(USER, AUTH_KEY, "wrong-password"),
-                "sw1: SNMP user toy-user: decryption fails; wanted: the right privacy password",
+                "sw1: SNMP user toy-user: decryption fails; expected the right privacy password",
             ),
         ],
         ids=["user", "auth key", "auth protocol", "priv key"],
@@ -178,7 +178,7 @@ class TestNotLetIn:
 
     @pytest.mark.parametrize(("auth", "priv"), [("short", PRIV_KEY), (AUTH_KEY, "short")])
     def test_a_password_too_short_for_v3_is_refused_at_once(self, auth: str, priv: str) -> None:
-        with pytest.raises(BenchFault, match=r"password has 5 characters; wanted: at least 8$"):
+        with pytest.raises(BenchFault, match=r"password has 5 characters; expected at least 8$"):
             Snmp(SnmpEndpoint("sw1", "127.0.0.1", 1, User("me", auth, priv)))
 
 
@@ -202,7 +202,7 @@ class TestNoAnswer:
         right.get(UPTIME.at(0))
         mib.silent = True
         began = time.monotonic()
-        with pytest.raises(BenchFault, match=r"no answer|does not answer; wanted: the right privacy password"):
+        with pytest.raises(BenchFault, match=r"no answer|does not answer; expected the right privacy password"):
             right.get(UPTIME.at(0))
         assert time.monotonic() - began < 15
         mib.silent = False
@@ -222,7 +222,7 @@ class TestNoAnswer:
             (lambda asked: asked[: len(asked) // 2], ConnectionLost, "no answer"),
             (lambda asked: asked, ConnectionLost, "no answer"),
             (lambda _: bytes(9000), ConnectionLost, "no answer"),
-            (as_answer, BenchFault, "is Null; wanted: a value of a kind that SNMP has"),
+            (as_answer, BenchFault, "is Null; expected a value of a kind that SNMP has"),
         ],
         ids=["a variable cut short", "half the question", "the question", "NULs", "a variable without a value"],
     )
@@ -261,12 +261,12 @@ class TestMisuse:
     def test_a_value_that_cannot_be_written_is_refused_here(
         self, agent: ToyAgent, variable: str, value: int | bytes
     ) -> None:
-        with pytest.raises(BenchFault, match=rf"SET {variable}\.1 .* is not wanted; wanted: a value of"):
+        with pytest.raises(BenchFault, match=rf"SET {variable}\.1 .* is not wanted; expected a value of"):
             login(agent, RIGHT["v2c"]).set((VARIABLES[variable].at(1), value))
 
     def test_an_answer_of_another_kind_is_not_taken(self, agent: ToyAgent, mib: ToyMib) -> None:
         mib.put("ifHCInOctets", [2], 7, ValueKind.COUNTER32)
-        with pytest.raises(BenchFault, match="7 is a Counter32; wanted: a Counter64"):
+        with pytest.raises(BenchFault, match="7 is a Counter32; expected a Counter64"):
             login(agent, RIGHT["v2c"]).get(VARIABLES["ifHCInOctets"].at(2))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -103,7 +102,7 @@ def test_a_script_of_several_lines_runs_as_one(host: SshHost) -> None:
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan")])
 def test_a_deadline_that_is_none_is_an_error(host: SshHost, timeout_s: float) -> None:
-    with pytest.raises(BenchFault, match=r"dut: 'true': timeout_s is .*, wanted a number above 0"):
+    with pytest.raises(BenchFault, match=r"dut: 'true': timeout_s is .*; expected a number above 0"):
         host.run("true", timeout_s=timeout_s)
 
 
@@ -154,38 +153,17 @@ def test_four_threads_on_two_hosts_never_mix_up(make_sshd: SshdMaker) -> None:
             assert list(pool.map(work, range(4))) == [[], [], [], []]
 
 
-def test_files_go_both_ways_unchanged(host: SshHost, tmp_path: Path) -> None:
-    content = os.urandom(300_000)
-    (tmp_path / "a").write_bytes(content)
-    host.put(tmp_path / "a", f"{tmp_path}/b")
-    assert (tmp_path / "b").read_bytes() == content
-    host.get(f"{tmp_path}/b", tmp_path / "c")
-    assert (tmp_path / "c").read_bytes() == content
-
-
 def test_text_files_are_replaced_and_read_back(host: SshHost, tmp_path: Path) -> None:
     host.put_text("a long text that is replaced\n", f"{tmp_path}/t")
     host.put_text("kürzer\n", f"{tmp_path}/t")
     assert host.read_text(f"{tmp_path}/t") == "kürzer\n"
 
 
-def test_files_of_proc_are_read_in_full_and_never_taken_for_empty(host: SshHost, tmp_path: Path) -> None:
+def test_files_of_proc_are_read_in_full(host: SshHost) -> None:
     assert "MemTotal" in host.read_text("/proc/meminfo")
-    with pytest.raises(BenchFault, match="dut: /proc/meminfo is no plain file"):
-        host.get("/proc/meminfo", tmp_path / "meminfo")
 
 
-def test_an_empty_file_may_be_copied(host: SshHost, tmp_path: Path) -> None:
-    (tmp_path / "empty").touch()
-    host.get(f"{tmp_path}/empty", tmp_path / "copy")
-    assert (tmp_path / "copy").read_bytes() == b""
-
-
-def test_file_errors_name_host_and_file(host: SshHost, tmp_path: Path) -> None:
-    with pytest.raises(BenchFault, match=r"dut: copy /nowhere/x to .*: No such file"):
-        host.get("/nowhere/x", tmp_path / "x")
-    with pytest.raises(BenchFault, match=r"dut: cannot copy /nowhere/y: there is no such file here"):
-        host.put(Path("/nowhere/y"), "/tmp/y")
+def test_file_errors_name_host_and_file(host: SshHost) -> None:
     with pytest.raises(BenchFault, match=r"dut: write /nowhere/z: No such file"):
         host.put_text("z", "/nowhere/z")
     with pytest.raises(BenchFault, match=r"dut: 'cat -- /nowhere/q': exit status 1"):

@@ -188,5 +188,5 @@ def test_a_job_that_vanished_is_an_error_and_no_stranger_is_killed_in_its_place(
 
 
 def test_a_limit_that_is_none_is_an_error(host: SshHost) -> None:
-    with pytest.raises(BenchFault, match="limit_s is 0, wanted a number of at least 1"):
+    with pytest.raises(BenchFault, match="limit_s is 0; expected a number of at least 1"):
         host.start("true", limit_s=0)

@@ -382,9 +382,6 @@ DRIVES: dict[str, Callable[[Server], object]] = {
 }
 """Methods -> what calls them; in this order, since some change what others find."""
 BESIDES: dict[str, Callable[[Server], object]] = {
-    "loader": lambda one: (
-        one.sh(one.host.loader.restoring_loader_conf("x_load")) or one.host.loader.set_loader_conf("x_load", "YES")
-    ),
     "a tag of 802.1ad": lambda one: one.host.bonds.create_vlan("niclabq", one.port, 3, VlanTag.SERVICE),
     "lease": leased,
     "job": job,

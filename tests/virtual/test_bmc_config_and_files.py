@@ -52,9 +52,12 @@ USER = {"name": "u", "password": "p", "privilege": "user"}
         ({"users": [USER, USER]}, "users: name 'u' is there twice"),
         ({"sensors": []}, "sensors: "),
         ({"sensors": [SENSOR, SENSOR]}, "sensors: number 1 is there twice"),
-        ({"sensors": [SENSOR | {"value": 256}]}, "value is 256, wanted at most 255"),
+        ({"sensors": [SENSOR | {"value": 256}]}, "value is 256; expected at most 255"),
         ({"sensors": [SENSOR | {"thresholds": {"upper": 5}}]}, "sensors.0.thresholds"),
-        ({"sensors": [SENSOR | {"thresholds": {"upper_critical": 300}}]}, "upper_critical is 300, wanted at most 255"),
+        (
+            {"sensors": [SENSOR | {"thresholds": {"upper_critical": 300}}]},
+            "upper_critical is 300; expected at most 255",
+        ),
         ({"sensors": [SENSOR | {"kind": "smell"}]}, "sensors.0.kind: 'smell'"),
         ({"fru": {"board": {}, "product": {}}}, "fru.board.manufacturer: missing"),
         ({"colour": "red"}, "colour: 'red'"),
@@ -84,7 +87,9 @@ def test_wrong_passwords_are_not_shown(tmp_path: Path, password: object) -> None
         assert str(password) not in str(error.value)
 
 
-@pytest.mark.parametrize(("text", "wrong"), [("", "not JSON"), ("[]", "list, wanted a JSON object"), ("{", "not JSON")])
+@pytest.mark.parametrize(
+    ("text", "wrong"), [("", "not JSON"), ("[]", "list; expected a JSON object"), ("{", "not JSON")]
+)
 def test_wrong_files(tmp_path: Path, text: str, wrong: str) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ConfigError, match=f"config.json: {wrong}"):
@@ -139,7 +144,7 @@ def test_a_full_log_takes_no_more_and_says_so(tmp_path: Path) -> None:
     [
         ("nonsense\n", "line 1: 'nonsense'"),
         ('{"id": 1}\n', "line 1"),
-        ('{"id": 1, "body": "00"}\n', "line 1: body has 1 bytes, wanted 14"),
+        ('{"id": 1, "body": "00"}\n', "line 1: body has 1 bytes; expected 14"),
         ('{"id": 0, "body": "0200000000200004226f000000ff"}\n', "line 1: id is 0"),
         ('{"id": true, "body": "0200000000200004226f000000ff"}\n', "line 1: id is True"),
         ("\n", "line 1: ''"),

@@ -103,9 +103,9 @@ def test_python_ipmi_sees_no_reading_while_off(bmc: RunningBmc) -> None:
 @pytest.mark.parametrize(
     ("request_", "wrong"),
     [
-        ({"sensor": 3, "value": 256}, r"sensor 3 \(NIC Temp\): 256, wanted 0 to 255"),
-        ({"sensor": 3, "value": -1}, "wanted 0 to 255"),
-        ({"sensor": 99, "value": 1}, r"sensor: 99, wanted one of \[1, 2, 3, 4, 5, 6\]"),
+        ({"sensor": 3, "value": 256}, r"sensor 3 \(NIC Temp\): 256; expected 0 to 255"),
+        ({"sensor": 3, "value": -1}, "expected 0 to 255"),
+        ({"sensor": 99, "value": 1}, r"sensor: 99; expected one of \[1, 2, 3, 4, 5, 6\]"),
         ({"sensor": 3}, "value: missing"),
         ({"sensor": 3, "value": "hot"}, "value: 'hot'"),
         ({"sensor": 3, "value": 5, "unit": "K"}, "unit: 'K'"),
@@ -113,8 +113,8 @@ def test_python_ipmi_sees_no_reading_while_off(bmc: RunningBmc) -> None:
         ({"fault": {"dorp": True}}, "fault.dorp: True"),
         ({"fault": {"delay_s": -1.0}}, "fault.delay_s: -1.0"),
         ({"status": False}, "status: False"),
-        ({"hello": 1}, "wanted one of: fault, sensor, status"),
-        ({}, "wanted one of: fault, sensor, status"),
+        ({"hello": 1}, "expected one of: fault, sensor, status"),
+        ({}, "expected one of: fault, sensor, status"),
     ],
 )
 def test_wrong_control_requests_are_refused_and_change_nothing(

@@ -157,7 +157,7 @@ def test_a_number_used_again_is_neither_taken_for_ours_nor_killed(run_dir: Path)
     [
         (None, "qemu.json: cannot be read"),
         ("{", "qemu.json: not JSON"),
-        ("[]", r"qemu.json: \[\], wanted"),
+        ("[]", r"qemu.json: \[\]; expected"),
         ('{"argv": [], "cwd": "/"}', r"qemu.json: argv is \[\]"),
         ('{"argv": ["qemu", ""], "cwd": "/"}', "qemu.json: argv is"),
         ('{"argv": ["true"]}', "qemu.json: cwd is None"),

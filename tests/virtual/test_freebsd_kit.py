@@ -140,8 +140,8 @@ class TestLayout:
         slots.remember(slots.exchanged(layout.bench("x"), {}, {"peer": "freebsd"}))
         assert [server.system for server in slots.bench("x").servers] == ["linux", "freebsd"]
         (tmp_path / "x/systems.json").write_text('{"dut": "plan9", "peer": "linux"}')
-        with pytest.raises(slots.SlotError, match=r"systems\.json: .*plan9.*wanted linux or debian13 or freebsd"):
+        with pytest.raises(slots.SlotError, match=r"systems\.json: .*plan9.*expected linux or debian13 or freebsd"):
             slots.bench("x")
         (tmp_path / "x/systems.json").write_text('{"dut": "linux"}')
-        with pytest.raises(slots.SlotError, match="wanted the operating systems of dut and peer"):
+        with pytest.raises(slots.SlotError, match="expected the operating systems of dut and peer"):
             slots.bench("x")

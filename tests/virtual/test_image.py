@@ -87,7 +87,7 @@ def _damaged(stream: bytes) -> bytes:
     [
         (b"", "is no bzImage"),
         (lzma.compress(ELF), "is no bzImage"),
-        (wrapped(b"\x1f\x8b gzip"), "begins with 1f 8b 20 67 7a 69; expected: an xz or zstd stream"),
+        (wrapped(b"\x1f\x8b gzip"), "begins with 1f 8b 20 67 7a 69; expected an xz or zstd stream"),
         (wrapped(lzma.compress(b"a script")), "is no ELF file"),
         (wrapped(zstd(b"")), "is no ELF file"),
         (wrapped(lzma.compress(ELF)[:-20]), "is damaged"),

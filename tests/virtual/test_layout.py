@@ -18,7 +18,9 @@ def _addresses(bench: layout.Bench) -> list[str]:
 
 @pytest.mark.parametrize("name", ["", "-a", "A", "a b", "a/b", "..", "a" * 21, "ä", "a\n", "a_b"])
 def test_a_name_that_cannot_be_a_benchs_is_refused_and_named(name: str) -> None:
-    with pytest.raises(layout.LayoutError, match=r"bench name .*wanted 1 to 20 lower-case letters, digits and dashes"):
+    with pytest.raises(
+        layout.LayoutError, match=r"bench name .*expected 1 to 20 lower-case letters, digits and dashes"
+    ):
         layout.bench(name)
 
 

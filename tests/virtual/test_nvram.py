@@ -102,7 +102,7 @@ def test_a_string_may_fill_its_field_and_no_more(memory: Path) -> None:
         assert card.string(nvram.at(0, 0, "FW_ACTIVE")) == "v" * 32
         assert card.string(nvram.at(0, 0, "FW_PENDING")) == ""
         for wrong in ("v" * 33, "ä"):
-            with pytest.raises(CardMemoryError, match=re.escape(f"{wrong!r} does not fit: wanted at most 32 ASCII")):
+            with pytest.raises(CardMemoryError, match=re.escape(f"{wrong!r} does not fit; expected at most 32 ASCII")):
                 card.set_string(nvram.at(0, 0, "FW_ACTIVE"), wrong)
 
 
@@ -116,8 +116,8 @@ def test_a_number_that_is_no_word_is_refused(memory: Path, value: int) -> None:
     ("content", "complaint"),
     [
         (b"", "ends before 0x4: not the memory of a card"),
-        (b"\0" * 64, "magic 0x0 version 0, wanted 0x44524356 version 1"),
-        (struct.pack("<II", 0x44524356, 99), "version 99, wanted 0x44524356 version 1"),
+        (b"\0" * 64, "magic 0x0 version 0; expected 0x44524356 version 1"),
+        (struct.pack("<II", 0x44524356, 99), "version 99; expected 0x44524356 version 1"),
     ],
 )
 def test_what_is_no_memory_is_refused(tmp_path: Path, content: bytes, complaint: str) -> None:

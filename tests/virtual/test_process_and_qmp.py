@@ -58,8 +58,8 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     ("text", "wrong"),
     [
         ("", "not JSON"),
-        ("[]", "wanted"),
-        ("123", "wanted"),
+        ("[]", "expected"),
+        ("123", "expected"),
         ('{"start": 5}', "pid is None"),
         ('{"pid": 0, "start": 5}', "pid is 0"),
         ('{"pid": 5, "start": "5"}', "start is '5'"),

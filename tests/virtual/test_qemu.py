@@ -116,7 +116,7 @@ def test_a_chosen_one_is_used_whatever_its_age(
 
 
 @pytest.mark.parametrize(
-    ("prints", "complaint"), [("a shell", "--version: 'a shell', wanted the version of a QEMU"), (None, "cannot be")]
+    ("prints", "complaint"), [("a shell", "--version: 'a shell'; expected the version of a QEMU"), (None, "cannot be")]
 )
 def test_what_is_no_qemu_is_refused(
     prints: str | None, complaint: str, cache: Path, monkeypatch: pytest.MonkeyPatch

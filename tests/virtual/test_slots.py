@@ -92,11 +92,11 @@ def test_a_card_without_a_model_is_refused_and_those_there_are_named(name: str) 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("mbps: 10000", "mbps: fast", "link.mbps: 'fast', the virtual bench wants a whole number above 0"),
-        ("mbps: 10000", "speed: 10000", "link.mbps: missing, the virtual bench wants a whole number"),
-        ("scale: 400", "scale: 0", "scale: 0, the virtual bench wants a whole number above 0"),
-        ("scale: 400", "scale: true", "scale: True, the virtual bench wants"),
-        ('mac_prefix: "00:00:c9"', 'mac_prefix: ""', "mac_prefix: '', the virtual bench wants a text"),
+        ("mbps: 10000", "mbps: fast", "link.mbps: 'fast'; expected a whole number above 0"),
+        ("mbps: 10000", "speed: 10000", "link.mbps: missing; expected a whole number"),
+        ("scale: 400", "scale: 0", "scale: 0; expected a whole number above 0"),
+        ("scale: 400", "scale: true", "scale: True; expected"),
+        ('mac_prefix: "00:00:c9"', 'mac_prefix: ""', "mac_prefix: ''; expected a text"),
         ("costs:", "- costs:", "not YAML"),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_model_that_lacks_what_the_bench_needs_is_refused(models: Path, old: s
 
 def test_a_model_that_is_a_list_is_refused(models: Path) -> None:
     models.write_text("[1, 2]")
-    with pytest.raises(ModelError, match="list, wanted a model"):
+    with pytest.raises(ModelError, match="list; expected a model"):
         cardmodel.card("card")
 
 

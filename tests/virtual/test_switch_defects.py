@@ -191,8 +191,8 @@ def test_a_defect_without_a_port_is_put_on_all_and_outlives_a_restart_of_the_pro
         ("port9", "silent", 1.0, "no port 'port9'; there are port1, port2, port3, port4"),
         ("port1", "melted", 1.0, "no fault 'melted'; there are set_not_writable"),
         ("port1", "agent_dead", 1.0, "agent_dead is a fault of the whole switch"),
-        ("", "agent_slow_s", 0.0, "agent_slow_s is 0, wanted a number of seconds above 0"),
-        ("", "reboot_s", LONGEST_S + 1, "reboot_s is 3601, wanted a number of seconds above 0, at most 3600"),
+        ("", "agent_slow_s", 0.0, "agent_slow_s is 0; expected a number of seconds above 0"),
+        ("", "reboot_s", LONGEST_S + 1, "reboot_s is 3601; expected a number of seconds above 0, at most 3600"),
     ],
 )
 def test_what_is_no_defect_is_refused(bench: SwitchBench, target: str, name: str, value: float, complaint: str) -> None:

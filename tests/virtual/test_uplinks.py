@@ -105,5 +105,7 @@ def test_a_port_is_asked_to_be_shut_by_its_name(bench: layout.Bench) -> None:
 def test_an_action_with_a_port_too_many_or_too_few_is_refused(
     bench: layout.Bench, action: str, port: str | None
 ) -> None:
-    with pytest.raises(switchpanel.SwitchError, match=f"switch {action} (wants the name of a port|takes no port)"):
+    with pytest.raises(
+        switchpanel.SwitchError, match=f"switch {action}: port {port}; expected (the name of a|no) port"
+    ):
         switchpanel.run(bench, action, port)

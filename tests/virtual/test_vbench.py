@@ -24,7 +24,7 @@ def test_it_uses_the_environment_of_its_repository(tmp_path: Path) -> None:
     command = [str(house / "lab/virtual/vbench"), "status", "--name", "a b"]
     base = Path(sys.base_prefix) / "bin" / "python3"
     bare = subprocess.run([base, "-I", *command], capture_output=True, text=True, cwd=tmp_path)
-    assert bare.returncode == 1 and "expected: the environment that make setup-virtual creates" in bare.stderr
+    assert bare.returncode == 1 and "expected the environment that make setup-virtual creates" in bare.stderr
     venv.create(house / ".venv", symlinks=True)
     packages = house / ".venv/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     (packages / "pysnmp.py").touch()

@@ -275,7 +275,7 @@ def test_images_of_two_versions_differ_in_more_than_the_header() -> None:
 
 @pytest.mark.parametrize("version", ["", "v" * 33, "ä"])
 def test_what_does_not_fit_into_the_header_is_refused(version: str) -> None:
-    with pytest.raises(ImageFormatError, match="wanted 1 to 32 ASCII characters"):
+    with pytest.raises(ImageFormatError, match="expected 1 to 32 ASCII characters"):
         Image("be2net", CARD, version).data()
 
 

@@ -138,7 +138,7 @@ class SensorInfo(Record):
         values: dict[str, int] = {"value": self.value} | {str(name): limit for name, limit in self.thresholds.items()}
         for name, value in values.items():
             if value > largest:
-                raise ValueError(f"{name} is {value}, wanted at most {largest} (255 times the multiplier)")
+                raise ValueError(f"{name} is {value}; expected at most {largest} (255 times the multiplier)")
         return self
 
 
@@ -218,5 +218,5 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON: {error}") from error
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: {type(content).__name__}, wanted a JSON object")
+        raise ConfigError(f"{path}: {type(content).__name__}; expected a JSON object")
     return content

@@ -91,7 +91,7 @@ class ControlPanel:
             log.info("faults from now on: %s", bmc.faults)
         elif isinstance(request, SensorRequest):
             if request.sensor not in bmc.sensors:
-                raise ValueError(f"sensor: {request.sensor}, wanted one of {sorted(bmc.sensors)}")
+                raise ValueError(f"sensor: {request.sensor}; expected one of {sorted(bmc.sensors)}")
             bmc.set_sensor(request.sensor, request.value)
 
     def _status(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class ControlPanel:
 def _parse(request: dict[str, Any]) -> FaultRequest | SensorRequest | StatusRequest:
     kind = next((name for name in REQUESTS if name in request), None)
     if kind is None:
-        raise ValueError(f"{request!r:.80}: wanted one of: {', '.join(REQUESTS)}")
+        raise ValueError(f"{request!r:.80}; expected one of: {', '.join(REQUESTS)}")
     try:
         return REQUESTS[kind].model_validate(request)
     except ValidationError as error:

@@ -166,10 +166,10 @@ class QemuMachine:
         except ValueError as error:
             raise MachineError(f"{file}: not JSON: {error}") from error
         if not isinstance(start, dict):
-            raise MachineError(f'{file}: {start!r}, wanted {{"argv": [...], "cwd": "..."}}')
+            raise MachineError(f'{file}: {start!r}; expected {{"argv": [...], "cwd": "..."}}')
         argv, cwd = start.get("argv"), start.get("cwd")
         if not isinstance(argv, list) or not argv or not all(isinstance(word, str) and word for word in argv):
-            raise MachineError(f"{file}: argv is {argv!r}, wanted a list of words, the program first")
+            raise MachineError(f"{file}: argv is {argv!r}; expected a list of words, the program first")
         if not isinstance(cwd, str) or not Path(cwd).is_dir():
-            raise MachineError(f"{file}: cwd is {cwd!r}, wanted an existing directory")
+            raise MachineError(f"{file}: cwd is {cwd!r}; expected an existing directory")
         return argv, Path(cwd)

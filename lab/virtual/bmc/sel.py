@@ -134,8 +134,10 @@ def _load(path: Path) -> dict[int, LogRecord]:
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigError(f"{path}: line {number}: {line[:80]!r} is no record of an event log") from error
         if type(record.record_id) is not int or not max(records, default=0) < record.record_id <= LAST_ID:
-            raise ConfigError(f"{path}: line {number}: id is {record.record_id!r}, wanted a number above the last one")
+            raise ConfigError(
+                f"{path}: line {number}: id is {record.record_id!r}; expected a number above the last one"
+            )
         if len(record.body) != _BODY_BYTES:
-            raise ConfigError(f"{path}: line {number}: body has {len(record.body)} bytes, wanted {_BODY_BYTES}")
+            raise ConfigError(f"{path}: line {number}: body has {len(record.body)} bytes; expected {_BODY_BYTES}")
         records[record.record_id] = record
     return records

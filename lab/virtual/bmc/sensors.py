@@ -69,7 +69,7 @@ class Sensor:
         """
         largest = RAW_MAX * self.info.multiplier
         if not 0 <= value <= largest:
-            raise SensorError(f"sensor {self.info.number} ({self.info.name}): {value}, wanted 0 to {largest}")
+            raise SensorError(f"sensor {self.info.number} ({self.info.name}): {value}; expected 0 to {largest}")
         self.value = value
 
     def crossed(self) -> frozenset[Threshold]:

@@ -88,7 +88,7 @@ def driver(name: str, version: str, base: Path | None = None, extra: str = "") -
     if name not in models.DRIVERS:
         raise kbuild.BuildError(f"no driver {name!r}; there are {', '.join(models.DRIVERS)}")
     if not re.fullmatch(r"[0-9A-Za-z.+~_-]+", version):
-        raise kbuild.BuildError(f"driver version {version!r}: wanted letters, digits and . + ~ _ -")
+        raise kbuild.BuildError(f"driver version {version!r}; expected letters, digits and . + ~ _ -")
     base = base or image.ensure()
     symbols = modules(base) / "Module.symvers"
     digest = hashlib.sha256(f"{key(base)} {name} {version} {extra}".encode()).hexdigest()[:16]

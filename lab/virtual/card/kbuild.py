@@ -1,4 +1,4 @@
-"""Where modules are built for a kernel of Debian: by this machine's compiler, or by that of the kernel's own release.
+"""Builds of modules for a kernel of Debian: by this machine's compiler, or by that of the kernel's own release.
 
 A kernel's headers bring tools along (modpost, objtool) that are programs of its release, and flags that its compiler
 knows. Where this machine runs that release, the headers are unpacked in ``~/.cache/niclab``; elsewhere a whole root of

@@ -209,7 +209,7 @@ def write(folder: Path, output: Path) -> None:
 
 def _known(model: Model, words: dict[Any, str], word: str | None) -> str:
     if word not in words:
-        raise ModelError(f"{model['name']}: {word!r}: wanted one of {', '.join(str(one) for one in words if one)}")
+        raise ModelError(f"{model['name']}: {word!r}; expected one of {', '.join(str(one) for one in words if one)}")
     return words[word]
 
 

@@ -102,7 +102,7 @@ def _shell_package(cache: Path) -> Path:
             made.rename(folder)
     found = sorted(folder.glob("*.deb"))
     if len(found) != 1:
-        raise FreeBsdError(f"{folder}: {len(found)} packages, wanted one of {SHELL}: remove the folder")
+        raise FreeBsdError(f"{folder}: {len(found)} packages; expected one of {SHELL}: remove the folder")
     return found[0]
 
 

@@ -55,7 +55,7 @@ class Defects:
             if not whole:
                 raise ValueError(f"{name} is a fault of the whole switch: its target is 'switch:'")
             if (name in WITH_SECONDS and not 0 < value <= LONGEST_S) or not math.isfinite(value):
-                raise ValueError(f"{name} is {value:g}, wanted a number of seconds above 0, at most {LONGEST_S:g}")
+                raise ValueError(f"{name} is {value:g}; expected a number of seconds above 0, at most {LONGEST_S:g}")
             self.of.setdefault(WHOLE, {})[name] = value
         elif name in PORT_DEFECTS:
             for port in ports:

@@ -77,7 +77,7 @@ def decode(frame: bytes) -> Neighbour:
         tlvs.setdefault(kind, value)
         at += 2 + length
     if list(tlvs)[:3] != [CHASSIS, PORT, TTL]:
-        raise LldpError(f"its first TLVs are {list(tlvs)[:3]}, wanted 1, 2, 3")
+        raise LldpError(f"its first TLVs are {list(tlvs)[:3]}; expected 1, 2, 3")
     if len(tlvs[CHASSIS]) < 2 or len(tlvs[PORT]) < 2 or len(tlvs[TTL]) < 2:
         raise LldpError("chassis, port or time to live is too short")
     able, enabled = struct.unpack("!HH", tlvs[CAPABILITIES]) if len(tlvs.get(CAPABILITIES, b"")) == 4 else (0, 0)

@@ -42,7 +42,7 @@ class Image:
             (self.version, known["FW_VERSION"], known["FW_LENGTH"]),
         ):
             if not text.isascii() or not 0 < len(text) <= end - start:
-                raise ImageFormatError(f"{text!r}: wanted 1 to {end - start} ASCII characters")
+                raise ImageFormatError(f"{text!r}; expected 1 to {end - start} ASCII characters")
             header[start : start + len(text)] = text.encode()
         header[known["FW_LENGTH"] : known["FW_CRC"]] = struct.pack("<I", len(body))
         crc = zlib.crc32(bytes(header) + body)

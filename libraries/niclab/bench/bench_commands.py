@@ -98,7 +98,9 @@ class Controller:
         rows = [line.split() for line in text.splitlines()]
         roles = [role.value for role in Role]
         if [row[0] for row in rows if len(row) == 2] != roles or len(rows) != len(roles):
-            raise BenchFault(f"controller: {command!r} printed {text[:200]!r}, wanted lines 'dut NAME' and 'peer NAME'")
+            raise BenchFault(
+                f"controller: {command!r} printed {text[:200]!r}; expected lines 'dut NAME' and 'peer NAME'"
+            )
         return {row[0]: row[1] for row in rows}
 
 

@@ -39,7 +39,7 @@ class SnmpUser(Record):
 
 
 class SnmpEntry(Record):
-    """How the switch is asked: by ``v3`` where it can, else by ``v2c``. Exactly one.
+    """The SNMP version and login of the switch: ``v3`` where it can, else by ``v2c``. Exactly one.
 
     ``bridge_vlans``: the VLANs of the bench's ports, on a switch that has a bridge for each VLAN.
     """

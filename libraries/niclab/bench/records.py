@@ -137,7 +137,7 @@ class Console(Record):
 
 
 class Boot(Record):
-    """Time limits of a server's boot. The defaults are a house rule for rack servers, whose self-test takes minutes."""
+    """Time limits of a server's boot. The defaults are an assumption: the self-test of a rack server takes minutes."""
 
     ready_within_s: Seconds = 600
 
@@ -339,13 +339,13 @@ class Bench(Sheet):
         for role, name in systems.items():
             if name and name not in known:
                 wanted = f"{', '.join(known)}; the file names those of this bench (systems)"
-                raise BenchFault(f"bench {self.bench}: {role.value}: operating system {name!r}; wanted: {wanted}")
+                raise BenchFault(f"bench {self.bench}: {role.value}: operating system {name!r}; expected {wanted}")
         others = {role: name for role, name in systems.items() if name and self.server(role).boots != name}
         if not others:
             return self
         if self.commands is None or self.commands.boot_systems is None:
             said = ", ".join(f"{role.value} {name}" for role, name in others.items())
-            raise BenchFault(f"bench {self.bench}: no command boots {said}; wanted: commands.boot_systems in the file")
+            raise BenchFault(f"bench {self.bench}: no command boots {said}; expected commands.boot_systems in the file")
         servers = {role.value: self.server(role) for role in Role}
         for role, name in others.items():
             servers[role.value] = self.server(role).model_copy(update={"os": known[name], "system": name})
@@ -387,7 +387,7 @@ class Bench(Sheet):
             if port.name == name:
                 return port
         names = ", ".join(port.name for port in self.ports)
-        raise BenchFault(f"bench {self.name}: there is no port {name!r}; wanted: one of {names}")
+        raise BenchFault(f"bench {self.name}: there is no port {name!r}; expected one of {names}")
 
     def path(self, name: str) -> BenchPath:
         """The path of that name.
@@ -399,7 +399,7 @@ class Bench(Sheet):
             if path.name == name:
                 return path
         names = ", ".join(path.name for path in self.paths)
-        raise BenchFault(f"bench {self.name}: there is no path {name!r}; wanted: one of {names}")
+        raise BenchFault(f"bench {self.name}: there is no path {name!r}; expected one of {names}")
 
     def end(self, path: BenchPath, role: Role) -> Port:
         """The port of ``path`` at that server."""
@@ -414,7 +414,7 @@ class Bench(Sheet):
         for path in self.paths:
             if port.name in path.ends:
                 return path
-        raise BenchFault(f"bench {self.name}: no path ends at {port.name}; wanted: a path with that end")
+        raise BenchFault(f"bench {self.name}: no path ends at {port.name}; expected a path with that end")
 
     def partner(self, port: Port) -> Port:
         """The port at the other end of the path of ``port``."""

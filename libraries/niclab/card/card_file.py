@@ -28,5 +28,5 @@ def load_card(path_or_name: Path | str) -> Card:
     file = CARDS / f"{text}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(sheet.stem for sheet in CARDS.glob("*.yaml"))) or "none"
-        raise BenchFault(f"there is no card sheet {text!r} in {shown_file(CARDS)}; wanted: one of: {known}")
+        raise BenchFault(f"there is no card sheet {text!r} in {shown_file(CARDS)}; expected one of: {known}")
     return load(file, Card, sheet_problems)

@@ -50,7 +50,7 @@ Source = Annotated[
     str,
     StringConstraints(pattern=r"\S"),
     refuse_if(_is_no_answer),
-    Wanted("where the facts come from: document and page, house rule and reason, or measurement and date"),
+    Wanted("where the facts come from: document and page, assumption and reason, or measurement and date"),
 ]
 PciId = Annotated[
     str, StringConstraints(pattern=r"^[0-9a-f]{4}$"), Wanted('4 lower-case hex digits in quotes, such as "8086"')
@@ -126,7 +126,6 @@ MtuBytes = Annotated[
     Annotated[int, Field(ge=46, le=65_535)] | Unknown, Wanted(f"an MTU of 46..65535 bytes, or {UNKNOWN}")
 ]
 Switch = Annotated[bool | Unknown, Wanted(f"true, false, or {UNKNOWN}")]
-Cost = Annotated[int, Field(ge=0, le=1_000_000), Wanted("a whole number 0..1000000")]
 
 
 class Section(Record):

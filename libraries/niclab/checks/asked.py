@@ -60,7 +60,7 @@ def ports_of_other_drivers(run: Run, module: str, when: str = "") -> list[str]:
     """
     names = dut(run).drivers.names_of(module)
     return [
-        f"{port.place} has driver {device.driver}{when}, sheet {run.card.name} wants {module}"
+        f"{port.place} has driver {device.driver}{when}; expected {module} (sheet {run.card.name})"
         for port, device in devices(run)
         if device.driver not in names
     ]

@@ -22,7 +22,7 @@ from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.console.kernel_death import sign_of
 
 RELOAD_DEADLINE_S = 180.0
-"""House rule: a driver that starts its card's firmware takes a minute or two."""
+"""Assumption: a driver that starts its card's firmware takes a minute or two."""
 
 
 def require_driver(run: Run) -> None:
@@ -36,7 +36,7 @@ def require_driver(run: Run) -> None:
     for (port, info), (_, device) in zip(driver_infos(run), devices(run), strict=True):
         if not {info.driver, device.driver} <= names:
             found = f"{info.driver} (interface), {device.driver} (PCI)"
-            problems.append(f"{port.place} is driven by {found}, sheet {run.card.name} wants {wanted}")
+            problems.append(f"{port.place} is driven by {found}; expected {wanted} (sheet {run.card.name})")
     fail_with(problems)
 
 
@@ -120,7 +120,7 @@ def require_loaded(run: Run) -> None:
     module, host = dut_driver(run).module, dut(run)
     unloaded = host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in
     if unloaded or run.was_loaded_by_lab(Role.DUT, module):
-        raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {run.card.name} wants it at boot")
+        raise CardFailure(f"dut: driver {module} is not loaded after boot; expected it at boot (sheet {run.card.name})")
     fail_with(ports_of_other_drivers(run, module, " after boot"))
 
 
@@ -139,11 +139,11 @@ def require_own_of_system(run: Run) -> None:
     host = dut(run)
     file, problems = host.drivers.modinfo(driver.module), list[str]()
     if file.filename is not None and not host.drivers.is_own_module(file.filename):
-        problems.append(f"dut: module {driver.module} is {file.filename}, wanted the system's own")
+        problems.append(f"dut: module {driver.module} is {file.filename}; expected the system's own")
     unloaded = host.drivers.loaded_module(driver.module) is None and not file.built_in
     if unloaded or run.was_loaded_by_lab(Role.DUT, driver.module):
         said = "is not loaded" if unloaded else "was not loaded after boot until the lab loaded it"
-        fail_with([*problems, f"dut: driver {driver.module} {said}, sheet {run.card.name} wants no step for that"])
+        fail_with([*problems, f"dut: driver {driver.module} {said}; expected no step for that (sheet {run.card.name})"])
     fail_with([*problems, *ports_of_other_drivers(run, driver.module)])
 
 

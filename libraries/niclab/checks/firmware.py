@@ -58,7 +58,7 @@ def require_same_on_all_ports(run: Run) -> None:
     found = {port.name: info.firmware for port, info in driver_infos(run)}
     if len(set(found.values())) > 1:
         shown = ", ".join(f"{name} {firmware}" for name, firmware in found.items())
-        raise CardFailure(f"dut: ports run different firmware: {shown}; wanted: the same on all")
+        raise CardFailure(f"dut: ports run different firmware: {shown}; expected the same on all")
     if None in found.values():
         raise Undecided(f"dut: none of {', '.join(found)} reports a firmware version")
 
@@ -133,7 +133,7 @@ class FirmwareChange:
         for port, _, _ in self._ports():
             found = self._version_of(port)
             if found != wanted:
-                problems.append(f"{port.place} runs firmware {found}, wanted {wanted}")
+                problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
         fail_with(problems)
         pending = self._run.journal.pending()
         if which is Which.FORMER and not any(entry.subject.endswith(" firmware") for entry in pending):
@@ -227,7 +227,7 @@ class FirmwareChange:
             attempt = self._flash(port, iface, file)
             say(f"{port.place}: {file}: {attempt.refused}")
             if attempt.refused is None:
-                problems.append(f"{port.place} took firmware image {file}, wanted it refused")
+                problems.append(f"{port.place} took firmware image {file}; expected it refused")
             if attempt.now.firmware != before:
                 problems.append(f"{port.place} shows firmware {attempt.now.firmware} after {file}, before {before}")
             if attempt.refused is not None and attempt.now.firmware == before:
@@ -319,7 +319,7 @@ class FirmwareChange:
             most_s = self._update().within_s
             if most_s is not None and took_s > most_s:
                 said = f"{port.place} took {took_s:.0f} s to write firmware image {image.file}"
-                raise CardFailure(f"{said}, sheet {self._sheet} allows {most_s} s")
+                raise CardFailure(f"{said}; expected at most {most_s} s (sheet {self._sheet})")
 
     def _missing(self, port: Port, file: str) -> BenchFault:
         return BenchFault(f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it")

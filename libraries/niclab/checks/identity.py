@@ -40,15 +40,15 @@ def require_ids(run: Run, say: Say) -> None:
         if device.dead:
             problems.append(f"{port.place} answers with all ones: it is gone from the bus")
         elif found != wanted:
-            problems.append(f"{port.place} is {found}, sheet {run.card.name} wants {wanted}")
+            problems.append(f"{port.place} is {found}; expected {wanted} (sheet {run.card.name})")
         elif device.class_code != identity.pci_class[:_CLASS_DIGITS]:
-            expected = f"sheet {run.card.name} wants {identity.pci_class[:_CLASS_DIGITS]}"
-            problems.append(f"{port.place} has PCI class {device.class_code}, {expected}")
+            expected = f"{identity.pci_class[:_CLASS_DIGITS]} (sheet {run.card.name})"
+            problems.append(f"{port.place} has PCI class {device.class_code}; expected {expected}")
         elif not isinstance(identity.subsystems, AnySubsystem):
             subsystem = f"{device.subvendor}:{device.subdevice}"
             if subsystem not in identity.subsystems:
                 allowed = ", ".join(identity.subsystems)
-                problems.append(f"{port.place} has subsystem {subsystem}, sheet {run.card.name} wants {allowed}")
+                problems.append(f"{port.place} has subsystem {subsystem}; expected {allowed} (sheet {run.card.name})")
         if not device.dead:
             problems += _wrong_product_data(run, port, device, say)
     fail_with(problems)
@@ -65,13 +65,13 @@ def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> li
     items = device.vpd.items if device.vpd is not None else {}
     say(f"{port.place}: {items or 'no product data'}")
     problems = [
-        f"{port.place} has no {keyword} in its product data, sheet {card.name} wants it"
+        f"{port.place} has no {keyword} in its product data; expected it (sheet {card.name})"
         for keyword in facts.keywords
         if not items.get(keyword)
     ]
     number = device.vpd.part_number if device.vpd is not None else None
     if facts.part_number is not None and number is not None and not number.startswith(facts.part_number):
-        problems.append(f"{port.place} has part number {number}, sheet {card.name} wants {facts.part_number}")
+        problems.append(f"{port.place} has part number {number}; expected {facts.part_number} (sheet {card.name})")
     if device.vpd is not None and device.vpd.checksum_good is False:
         problems.append(f"{port.place} has product data with a wrong checksum; expected the one of its contents (RV)")
     return problems
@@ -87,7 +87,7 @@ def require_port_count(run: Run) -> None:
     found = dut(run).pci.functions(identity.vendor_id, identity.device_id)
     if len(found) != identity.ports:
         shown = ", ".join(found) or "none"
-        raise CardFailure(f"dut shows {len(found)} ports ({shown}), sheet {run.card.name} wants {identity.ports}")
+        raise CardFailure(f"dut shows {len(found)} ports ({shown}); expected {identity.ports} (sheet {run.card.name})")
 
 
 def require_own_mac_addresses(run: Run) -> None:
@@ -103,7 +103,7 @@ def require_own_mac_addresses(run: Run) -> None:
     found = [shown.mac for shown in run.shown(ports).values()]
     for port, mac in zip(ports, found, strict=True):
         if mac is None or mac == _NO_MAC or int(mac[:2], 16) & 1:
-            problems.append(port.trouble(f"has MAC address {mac}, wanted a unicast address"))
+            problems.append(port.trouble(f"has MAC address {mac}; expected a unicast address"))
             continue
         if mac in seen:
             text = f"{port.place} has MAC address {mac}, which {seen[mac].name} has too"
@@ -112,8 +112,8 @@ def require_own_mac_addresses(run: Run) -> None:
             text = f"{port.place} has MAC address {mac}, the bench file says {port.mac}"
             problems.append(Trouble(text, of_card=False))
         if port.role is Role.DUT and not isinstance(makers, AnyMaker | None) and mac[:8].lower() not in makers:
-            wanted = f"sheet {run.card.name} wants one of maker {', '.join(makers)}"
-            problems.append(port.trouble(f"has MAC address {mac}, {wanted}"))
+            wanted = f"one of maker {', '.join(makers)} (sheet {run.card.name})"
+            problems.append(port.trouble(f"has MAC address {mac}; expected {wanted}"))
         seen.setdefault(mac, port)
     blame(problems)
 
@@ -137,7 +137,7 @@ def require_own_serial_numbers(run: Run, say: Say) -> None:
         record_facts(run.run_dir, serial_numbers=", ".join(seen[Role.DUT]))
     fail_with(
         [
-            f"{port} and {seen[Role.PEER][serial]} have both serial number {serial}; wanted: each its own"
+            f"{port} and {seen[Role.PEER][serial]} have both serial number {serial}; expected each its own"
             for serial, port in seen[Role.DUT].items()
             if serial in seen[Role.PEER]
         ]
@@ -169,7 +169,7 @@ def require_speeds(run: Run, say: Say) -> None:
         shown = True
         if offered - known or needed - offered:
             expected = f"{_in_mbps(known)}, at least {_in_mbps(needed)}"
-            problems.append(f"{port.place} offers {_in_mbps(offered)}, sheet {card.name} wants {expected}")
+            problems.append(f"{port.place} offers {_in_mbps(offered)}; expected {expected} (sheet {card.name})")
     fail_with(problems)
     if not shown:
         raise NotApplicable("dut: no port shows the speeds that it offers")
@@ -195,7 +195,7 @@ def require_media(run: Run, say: Say) -> None:
         shown = shown or medium is not None
         if medium is not None and medium not in known:
             wanted = ", ".join(each.value for each in known)
-            problems.append(f"{port.place} connects to {medium.value}, sheet {card.name} wants {wanted}")
+            problems.append(f"{port.place} connects to {medium.value}; expected {wanted} (sheet {card.name})")
     fail_with(problems)
     if not shown:
         raise NotApplicable(f"dut: {dut_system(run).value} names the medium of no port")

@@ -72,7 +72,7 @@ class DriverPackage:
         required = card.known(package.required, f"the required version of package {package.name}")
         if isinstance(required, Unknown) or required[0].startswith((">", "<")):
             raise BenchFault(
-                f"sheet {card.name}: package {package.name} requires {required}, wanted one exact version first"
+                f"sheet {card.name}: package {package.name} requires {required}; expected one exact version first"
             )
         return required[0]
 
@@ -94,8 +94,8 @@ class DriverPackage:
             raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
         found = attempt.now.architecture if attempt.now is not None else None
         if package.architecture is not None and found != package.architecture:  # its module could not even be loaded
-            wanted = f"sheet {self.run.card.name} wants {package.architecture}"
-            raise CardFailure(f"{target.name}: package {package.name} {version} is of {found}, {wanted}")
+            wanted = f"{package.architecture} (sheet {self.run.card.name})"
+            raise CardFailure(f"{target.name}: package {package.name} {version} is of {found}; expected {wanted}")
 
     def remove(self) -> None:
         """Remove the package and its configuration. The driver in memory stays what it is.
@@ -129,8 +129,8 @@ class DriverPackage:
         version = self.version(release)
         found, problems = self._installed(version)
         if found.version != version:
-            wanted = f"sheet {self.run.card.name} wants {version}"
-            problems.append(f"{self.server.name}: package {found.name} is {found.version}, {wanted}")
+            wanted = f"{version} (sheet {self.run.card.name})"
+            problems.append(f"{self.server.name}: package {found.name} is {found.version}; expected {wanted}")
         fail_with(problems)
 
     def require_as_on_sheet(self) -> None:
@@ -147,7 +147,7 @@ class DriverPackage:
         found, problems = self._installed("it")
         if lists.verdict(found.version) not in _WANTED:
             problems.append(
-                f"{self.server.name}: package {found.name} is {found.version}, sheet {card.name} wants another"
+                f"{self.server.name}: package {found.name} is {found.version}; expected another (sheet {card.name})"
             )
         fail_with(problems)
 
@@ -160,7 +160,7 @@ class DriverPackage:
         found = self.server.host.drivers.package(self.entry.name)
         if found is not None:
             raise CardFailure(
-                f"{self.server.name}: package {found.name} {found.version} is {found.status}, wanted it gone"
+                f"{self.server.name}: package {found.name} {found.version} is {found.status}; expected it gone"
             )
 
     def require_driver_of_package(self, release: Release, say: Say) -> None:
@@ -209,7 +209,7 @@ class DriverPackage:
         driver, target, problems = self.driver, self.server, list[str]()
         kernel, file = target.host.system.kernel(), target.host.drivers.modinfo(driver.module)
         if file.filename is not None and not target.host.drivers.is_own_module(file.filename):
-            problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
+            problems.append(f"{target.name}: module {driver.module} is {file.filename}; expected the kernel's own")
         if target.host.drivers.is_build_on_disk(driver.module) is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
         problems += [
@@ -242,12 +242,14 @@ class DriverPackage:
         target, package, sheet = self.server, self.entry, self.run.card.name
         found, problems = target.host.drivers.package(package.name), list[str]()
         if found is None:
-            raise CardFailure(f"{target.name}: package {package.name} is not installed, sheet {sheet} wants {wanted}")
+            raise CardFailure(
+                f"{target.name}: package {package.name} is not installed; expected {wanted} (sheet {sheet})"
+            )
         if not found.complete:
-            problems.append(f"{target.name}: package {found.name} is {found.status}, wanted installed")
+            problems.append(f"{target.name}: package {found.name} is {found.status}; expected installed")
         if package.architecture is not None and found.architecture != package.architecture:
-            expected = f"sheet {sheet} wants {package.architecture}"
-            problems.append(f"{target.name}: package {found.name} is of {found.architecture}, {expected}")
+            expected = f"{package.architecture} (sheet {sheet})"
+            problems.append(f"{target.name}: package {found.name} is of {found.architecture}; expected {expected}")
         return found, problems
 
     def _require_own_versions(self, say: Say) -> None:
@@ -258,7 +260,7 @@ class DriverPackage:
         say(f"{target.name}: {found}")
         fail_with(
             [
-                f"{what} has version {version}, sheet {card.name} wants another of driver {driver.module}"
+                f"{what} has version {version}; expected another of driver {driver.module} (sheet {card.name})"
                 for what, version in found.items()
                 if version is None or lists.verdict(version) not in _WANTED
             ]

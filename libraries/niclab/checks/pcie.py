@@ -120,7 +120,7 @@ class PcieErrorCounters:
             say(f"{slot}: {grown or 'no new errors'}")
             shown = ", ".join(f"{name} by {count}" for name, count in grown.items())
             if grown:
-                problems.append(f"dut: PCI Express errors of {slot} grew: {shown}; wanted: none")
+                problems.append(f"dut: PCI Express errors of {slot} grew: {shown}; expected none")
         gone = sorted(set(before) - set(after))
         problems += [f"dut: {slot} is gone, or counts its errors no more" for slot in gone]
         fail_with(problems)

@@ -52,7 +52,7 @@ def _check_installation(repository: Path) -> None:
     missing = [name for name in ("suites", "resources", "lab") if not (repository / name).is_dir()]
     if missing:
         raise BenchFault(
-            f"{repository}: holds no {', '.join(missing)}; expected: an installation that brings them: pip install ."
+            f"{repository}: holds no {', '.join(missing)}; expected an installation that brings them: pip install ."
         )
 
 
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("niclab", description="Qualification of network cards.")
     parser.add_argument("--version", action="version", version=f"niclab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    look = commands.add_parser("doctor", help="look a bench over, and say what is wrong and how to mend it")
+    look = commands.add_parser("doctor", help="check a bench, and explain how to fix each problem")
     look.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     look.add_argument("--card", default=DEFAULT_CARD, help="sheet of the card on the bench")
     look.add_argument("--no-cables", action="store_true", help="leave every link alone")
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         help="run this suite only (again for more): a partial run",
     )
     qualify.add_argument(
-        "--resume", type=Path, metavar="RUN", help="continue a killed run in its folder, as it was called"
+        "--resume", type=Path, metavar="RUN", help="resume a killed run in its folder, with its original arguments"
     )
     qualify.add_argument(
         "--dry-run", action="store_true", help="only say what to expect: boots, minutes, and what the bench can decide"

@@ -28,7 +28,7 @@ from niclab.traffic.tools.tool_choice import tool_of
 from niclab.transports.ssh import ssh_mend
 
 CLOCK_ERROR_S = 2.0
-"""House rule: logs of two servers can still be read side by side."""
+"""Assumption: logs of two servers can still be read side by side."""
 _CANNOT_RUN = (126, 127, 255)
 """Exit statuses of a shell that cannot run a command, and of ssh that cannot log in."""
 
@@ -150,7 +150,7 @@ def _in_servers(
     except BenchFault as error:
         return Finding("bench", subject, "", str(error), mend)
     if found != wanted:
-        return Finding("bench", subject, "", f"{in_words(found)}, wanted {expected}", mend)
+        return Finding("bench", subject, "", f"{in_words(found)}; expected {expected}", mend)
     return Finding("bench", subject, in_words(found))
 
 

@@ -82,7 +82,7 @@ def run(answers: BenchAnswers, folder: Path = BENCHES) -> int:
     """
     file = folder / f"{answers.name}.yaml"
     if file.exists():
-        raise BenchFault(f"{shown_file(file)}: exists; expected: the name of a new bench")
+        raise BenchFault(f"{shown_file(file)}: exists; expected the name of a new bench")
     complete = _asked(answers)
     sheet = load_card(complete.card)
     found = {role: ports_of(role, complete, sheet) for role in Role}
@@ -121,7 +121,7 @@ def ports_of(role: Role, answers: BenchAnswers, sheet: Card) -> list[str]:
     if len(ports) < identity.network_ports:
         ids = f"{identity.vendor_id}:{identity.device_id}"
         raise BenchFault(
-            f"{role.value} ({address}): {len(ports)} ports of {ids}; expected: {identity.network_ports} "
+            f"{role.value} ({address}): {len(ports)} ports of {ids}; expected {identity.network_ports} "
             f"(identity.ports of sheet {sheet.name})"
         )
     return ports[: identity.network_ports]
@@ -159,8 +159,8 @@ def _asked(answers: BenchAnswers) -> BenchAnswers:
             continue
         flag = f"--{name.replace('_', '-')}"
         if not sys.stdin.isatty():
-            raise BenchFault(f"new-bench: {flag}: missing; expected: {QUESTIONS[name]}")
+            raise BenchFault(f"new-bench: {flag}: missing; expected {QUESTIONS[name]}")
         answers = replace(answers, **{name: input(f"{QUESTIONS[name]}: ").strip()})
         if not getattr(answers, name):
-            raise BenchFault(f"new-bench: {flag}: empty; expected: {QUESTIONS[name]}")
+            raise BenchFault(f"new-bench: {flag}: empty; expected {QUESTIONS[name]}")
     return answers

@@ -52,10 +52,10 @@ def run(name: str, bench_file: Path, folder: Path = CARDS, card: str = "") -> in
     """
     file = folder / f"{name}.yaml"
     if file.exists():
-        raise BenchFault(f"{shown_file(file)}: exists; expected: the name of a new card")
+        raise BenchFault(f"{shown_file(file)}: exists; expected the name of a new card")
     bench = with_card(load_bench(bench_file), card)
     if bench.server(Role.DUT).os is not OperatingSystem.LINUX:
-        raise BenchFault(f"bench {bench.name}: the dut runs another system than Linux; expected: Linux, for its tools")
+        raise BenchFault(f"bench {bench.name}: the dut runs another system than Linux; expected Linux, for its tools")
     seen, functions = seen_of(bench)
     write_atomically(file, text_of(name, bench, seen, functions))
     try:
@@ -80,11 +80,11 @@ def with_card(bench: Bench, card: str) -> Bench:
     if bench.commands is not None and bench.commands.inserted is not None:
         inserted = Controller(bench.command_variables).names_in_servers(bench.commands.inserted)[Role.DUT.value]
         if card not in ("", inserted):
-            raise BenchFault(f"bench {bench.name}: card {inserted} is in the dut; expected: {card} (--card)")
+            raise BenchFault(f"bench {bench.name}: card {inserted} is in the dut; expected {card} (--card)")
         return bench.with_card(inserted)
     if bench.cards and not card:
         names = ", ".join(bench.cards)
-        raise BenchFault(f"new-card: --card: missing; expected: the card in the dut, {names} or the one of servers")
+        raise BenchFault(f"new-card: --card: missing; expected the card in the dut, {names} or the one of servers")
     return bench.with_card(card)
 
 
@@ -228,7 +228,7 @@ _LIMITS = (
     "  tcp_fraction_of_line_rate: 0.9",
     "  carrier_loss_within_ms: 1000",
     "  carrier_return_within_ms: 5000",
-    '  source: "house rule: the proposal of niclab new-card; set your own"',
+    '  source: "assumption: the proposal of niclab new-card; set your own"',
 )
 
 

@@ -72,7 +72,7 @@ def _freebsd_log(text: str) -> dict[str, object]:
 
 def _log(lines: Sequence[KernelLine], trouble: Sequence[KernelTrouble], known: bool) -> dict[str, object]:
     if not known and not trouble:
-        raise ReadError("cannot read kernel log: expected a line as the kernel writes it, or one that tells of trouble")
+        raise ReadError("cannot read kernel log; expected a line as the kernel writes it, or one that tells of trouble")
     return {"lines": len(lines), "trouble": trouble}
 
 
@@ -113,7 +113,7 @@ def parse(kind: str, text: str) -> dict[str, object]:
         ReadError: when the text cannot be read, or no such kind exists.
     """
     if kind not in KINDS:
-        raise ReadError(f"unknown kind {kind!r}: expected one of {', '.join(KINDS)}")
+        raise ReadError(f"unknown kind {kind!r}; expected one of {', '.join(KINDS)}")
     record = as_json(KINDS[kind].read(text))
     assert isinstance(record, dict)
     return record
@@ -130,13 +130,13 @@ def _answer(number: int, line: str) -> dict[str, object]:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return {"id": None, "error": f"request line {number}: expected one JSON object ({error})"}
+        return {"id": None, "error": f"request line {number}; expected one JSON object ({error})"}
     if not isinstance(request, dict):
-        return {"id": None, "error": f"request line {number}: expected a JSON object"}
+        return {"id": None, "error": f"request line {number}; expected a JSON object"}
     identity = _identity(request.get("id"))
     kind, text = request.get("kind"), request.get("text")
     if not isinstance(kind, str) or not isinstance(text, str):
-        return {"id": identity, "error": f"request line {number}: expected kind and text as strings"}
+        return {"id": identity, "error": f"request line {number}; expected kind and text as strings"}
     try:
         return {"id": identity, "record": parse(kind, text)}
     except BenchFault as error:

@@ -153,7 +153,7 @@ def forget(bench_file: Path, id: str, reason: str) -> ExitStatus:
             return ExitStatus.CERTIFIED
         file = journal.state_file
         if not file.exists():
-            raise BenchFault(f"{file}: is not there; expected: the state before a run, which --forget {STATE} gives up")
+            raise BenchFault(f"{file}: is not there; expected the state before a run, which --forget {STATE} gives up")
         journal.accept("the bench as it is", reason, who())
         file.unlink()
         print(f"forgotten: {file}")

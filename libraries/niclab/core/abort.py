@@ -21,7 +21,7 @@ ORPHANED = signal.SIGUSR2
 STARTED_BY = "NICLAB_CERTIFY_PID"
 """Environment variable of Robot Framework: the process that must not end before it."""
 IGNORED_FOR_S = 10.0
-"""House rule: so long a repeated signal counts as the same request. Jenkins sends SIGKILL after 5 s."""
+"""Assumption: so long a repeated signal counts as the same request. Jenkins sends SIGKILL after 5 s."""
 
 
 class EndRequests:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 
 LEVEL = 0.95
-"""Of one question."""
+"""The confidence of one question."""
 FAMILY = 50
-"""House rule: more figures than a certificate judges. Any falsely MISSED among them: at most (1 - LEVEL) / 2."""
+"""Assumption: more figures than a certificate judges. Any falsely MISSED among them: at most (1 - LEVEL) / 2."""
 
 
 class Decision(StrEnum):
-    """Whether the true value is as expected; UNDECIDED: the runs cannot tell."""
+    """The answer: the true value is as expected, or not; UNDECIDED: the runs cannot tell."""
 
     MET = "met"
     MISSED = "missed"

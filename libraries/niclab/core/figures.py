@@ -59,7 +59,7 @@ class NotedFigure:
 
     def __str__(self) -> str:
         source = f" ({self.source})" if self.source else ""
-        return f"{self.subject}: {self.found}; expected: {self.expected}{source}"
+        return f"{self.subject}: {self.found}; expected {self.expected}{source}"
 
 
 def note(figure: NotedFigure) -> None:

@@ -74,4 +74,4 @@ def _decoded(place: str, line: str, decode: Callable[[Any], N], fields: str) -> 
     try:
         return decode(json.loads(line))
     except (ValueError, KeyError, TypeError) as error:
-        raise BenchFault(f"{place}: is no note: {error}; expected: {fields}") from error
+        raise BenchFault(f"{place}: is no note: {error}; expected {fields}") from error

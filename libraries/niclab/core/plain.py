@@ -38,5 +38,5 @@ def as_json(value: object) -> object:
     if isinstance(value, list | tuple):
         return [as_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise BenchFault(f"cannot read a value of {value}: expected a finite number")
+        raise BenchFault(f"cannot read a value of {value}; expected a finite number")
     return value

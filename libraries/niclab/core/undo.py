@@ -88,7 +88,7 @@ class Journal:
             BenchFault: When ``name`` is no bench name.
         """
         if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
-            raise BenchFault(f"undo journal: {name!r} is no bench name; wanted: lower-case letters, digits, - and _")
+            raise BenchFault(f"undo journal: {name!r} is no bench name; expected lower-case letters, digits, - and _")
         return cls(Path.home() / ".local" / "state" / "niclab" / "journal" / f"{name}.jsonl", run, mask)
 
     @contextmanager
@@ -100,7 +100,7 @@ class Journal:
             BenchFault: When a line of the journal cannot be read.
         """
         if self._fd is not None:
-            raise BenchFault(f"{self.path}: this run holds the journal already; wanted: hold it once")
+            raise BenchFault(f"{self.path}: this run holds the journal already; expected one holder")
         fd = self._open()
         try:
             self._lock(fd)
@@ -142,7 +142,7 @@ class Journal:
             BenchFault: When it could not be written: then do not make the change.
         """
         if not subject.strip() or not what.strip():
-            raise BenchFault(f"{self.path}: an undo entry without subject or change; wanted: both, for the report")
+            raise BenchFault(f"{self.path}: an undo entry without subject or change; expected both, for the report")
         entry = Entry(uuid.uuid4().hex, subject, what, action, self.run, os.getpid(), _now())
         self._append(entry.registered())
         return entry
@@ -193,7 +193,9 @@ class Journal:
             BenchFault: There is not exactly one such entry, or no reason.
         """
         if not reason.strip():
-            raise BenchFault(f"{self.path}: entry {id}: the reason is empty; expected: why it need not be undone")
+            raise BenchFault(
+                f"{self.path}: entry {id}: the reason is empty; expected the reason why it need not be undone"
+            )
         found = [entry for entry in self.pending() if id and entry.id.startswith(id)]
         if len(found) != 1:
             known = ", ".join(entry.short_id for entry in self.pending()) or "none is pending"
@@ -213,7 +215,7 @@ class Journal:
             BenchFault: There is no reason.
         """
         if not reason.strip():
-            raise BenchFault(f"{self.path}: {what}: the reason is empty; expected: why it is accepted")
+            raise BenchFault(f"{self.path}: {what}: the reason is empty; expected the reason why it is accepted")
         self._append({"event": "accepted", "what": what, "reason": reason, "by": by})
 
     def undo(self, entry: Entry, run: Callable[[Action], None]) -> None:
@@ -294,13 +296,13 @@ class Journal:
 
     def _require_pending(self, entry: Entry) -> None:
         if not self._is_pending(entry):
-            raise BenchFault(f"{self.path}: not pending: {entry}; wanted: an entry that was not undone yet")
+            raise BenchFault(f"{self.path}: not pending: {entry}; expected an entry that was not undone yet")
 
     def _held(self) -> int:
         """The descriptor of the file; an error when this journal is not held, or its file was moved or deleted."""
         if self._fd is None:
             raise BenchFault(
-                f"{self.path}: the undo journal is not held; wanted: `with journal.hold():` around the run"
+                f"{self.path}: the undo journal is not held; expected `with journal.hold():` around the run"
             )
         try:
             in_place = os.path.samestat(os.fstat(self._fd), self.path.stat())
@@ -308,7 +310,7 @@ class Journal:
             in_place = False
         if not in_place:
             raise BenchFault(
-                f"{self.path}: the undo journal was moved or deleted during the run; wanted: leave it there"
+                f"{self.path}: the undo journal was moved or deleted during the run; expected it to stay there"
             )
         return self._fd
 
@@ -330,7 +332,7 @@ class Journal:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             who = _holder(self._state().holder_pid)
-            raise BenchInUse(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
+            raise BenchInUse(f"{self.path}: the bench is in use by {who}; expected one run at a time") from error
 
     def _repair(self, fd: int) -> None:
         """Cut off a torn last line and keep it as a line of its own; start afresh when the file is long and settled."""
@@ -359,7 +361,7 @@ class Journal:
                 if os.write(fd, line) != len(line):
                     os.ftruncate(fd, size)
                     raise BenchFault(
-                        f"{self.path}: no room for a whole line of the undo journal; wanted: room on the disk"
+                        f"{self.path}: no room for a whole line of the undo journal; expected room on the disk"
                     )
                 os.fsync(fd)
             except OSError as error:
@@ -395,8 +397,8 @@ class Journal:
                 apply_line(state, json.loads(line))
             except (ValueError, KeyError, TypeError, BenchFault) as error:
                 raise BenchFault(
-                    f"{self.path}:{number}: no line of an undo journal ({type(error).__name__}: {error}); wanted: put "
-                    f"the bench right by hand, with this file as the list of changes, then move the file away"
+                    f"{self.path}:{number}: no line of an undo journal ({type(error).__name__}: {error}); expected "
+                    f"lines of its own: put the bench right by hand, with this list of changes, then move the file away"
                 ) from error
         return state
 

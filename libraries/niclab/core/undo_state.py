@@ -47,15 +47,15 @@ class Action:
     def __post_init__(self) -> None:
         places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
         if self.where not in places:
-            raise BenchFault(f"undo action: where {self.where!r} is not wanted; wanted: {' or '.join(places)}")
+            raise BenchFault(f"undo action: where {self.where!r} is not wanted; expected {' or '.join(places)}")
         if self.kind is ActionKind.POWER and self.command not in ("on", "off"):
-            raise BenchFault(f"undo action: power state {self.command!r} is not wanted; wanted: on or off")
+            raise BenchFault(f"undo action: power state {self.command!r} is not wanted; expected on or off")
         if self.kind is ActionKind.RESTART and self.command not in ("reboot", "power-cycle"):
-            raise BenchFault(f"undo action: restart {self.command!r}; expected: reboot or power-cycle")
+            raise BenchFault(f"undo action: restart {self.command!r}; expected reboot or power-cycle")
         if not self.command.strip():
-            raise BenchFault("undo action: the command is empty; wanted: the command that puts the change back")
+            raise BenchFault("undo action: the command is empty; expected the command that puts the change back")
         if not 0 < self.deadline_s < math.inf:
-            raise BenchFault(f"undo action: a deadline of {self.deadline_s} s; expected: a positive number of seconds")
+            raise BenchFault(f"undo action: a deadline of {self.deadline_s} s; expected a positive number of seconds")
 
     def __str__(self) -> str:
         return f"{self.kind.value} on {self.where}: {self.command}"

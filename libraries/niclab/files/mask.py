@@ -38,7 +38,7 @@ class Mask:
         forms: set[str] = set()
         for secret in secrets:
             if not secret.strip():
-                raise BenchFault("secret to be masked: is empty; wanted: the value of the secret")
+                raise BenchFault("secret to be masked: is empty; expected the value of the secret")
             if len(secret) < SHORTEST_SECRET:
                 raise BenchFault(
                     f"secret to be masked: {len(secret)} characters; expected at least {SHORTEST_SECRET}: "

@@ -29,11 +29,11 @@ class _Loader(yaml.SafeLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs leave it without types
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            problem = f"an alias (*{event.anchor}) is not wanted; wanted: the value written out"
+            problem = f"an alias (*{event.anchor}) is not wanted; expected the value written out"
             raise _Refused(line, problem)
         self.depth += 1
         if self.depth > DEEPEST:
-            problem = f"more than {DEEPEST} sections and lists within each other; wanted: at most {DEEPEST}"
+            problem = f"more than {DEEPEST} sections and lists within each other; expected at most {DEEPEST}"
             raise _Refused(line, problem)
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -70,7 +70,7 @@ def compose(text: str, name: str) -> tuple[yaml.SafeLoader, yaml.MappingNode]:
         raise BenchFault(f"{name}:{line}: is not YAML: character {error.character!r} is not allowed") from error
     if not isinstance(node, yaml.MappingNode):
         found = "is empty" if node is None else "is no section"
-        raise BenchFault(f"{name}:1: {found}; wanted: a file of `key: value` lines")
+        raise BenchFault(f"{name}:1: {found}; expected a file of `key: value` lines")
     return loader, node
 
 
@@ -88,11 +88,11 @@ def text_of(file: Path, name: str) -> str:
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise BenchFault(f"{name}: cannot be read: {error.strerror}; wanted: a YAML file") from error
+        raise BenchFault(f"{name}: cannot be read: {error.strerror}; expected a YAML file") from error
     if len(content) > LARGEST_FILE:
-        raise BenchFault(f"{name}: has more than {LARGEST_FILE} bytes; wanted: a YAML file of at most {LARGEST_FILE}")
+        raise BenchFault(f"{name}: has more than {LARGEST_FILE} bytes; expected a YAML file of at most {LARGEST_FILE}")
     try:
         return content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise BenchFault(f"{name}:{line}: is not UTF-8 text ({error.reason}); wanted: a YAML file in UTF-8") from error
+        raise BenchFault(f"{name}:{line}: is not UTF-8 text ({error.reason}); expected a YAML file in UTF-8") from error

@@ -68,7 +68,7 @@ class Secrets:
             value = self._from_file(name)
         elif not value:
             raise BenchFault(
-                f"secret {name}: the environment variable is empty; wanted: the secret, or no such variable"
+                f"secret {name}: the environment variable is empty; expected the secret, or no such variable"
             )
         if len(value) < SHORTEST_SECRET:
             raise BenchFault(
@@ -82,14 +82,14 @@ class Secrets:
     def _from_file(self, name: str) -> str:
         if self._file is None:
             raise BenchFault(
-                f"secret {name} is missing; wanted: an environment variable {name} "
+                f"secret {name} is missing; expected an environment variable {name} "
                 f"(the bench file names no secrets_file to look in)"
             )
         if self._in_file is None:
             self._in_file = _read(self._file, name)
         if name not in self._in_file:
             raise BenchFault(
-                f"secret {name} is missing; wanted: an environment variable {name}, "
+                f"secret {name} is missing; expected an environment variable {name}, "
                 f"or a line {name}=... in {self._file}"
             )
         return self._in_file[name]
@@ -144,7 +144,9 @@ def _refuse_others(file: Path, status: os.stat_result, what: str, forbidden: int
         )
     mode = stat.S_IMODE(status.st_mode)
     if mode & forbidden:
-        raise BenchFault(f"{file}: group or others may {use} this {what} (mode {mode:04o}); expected: {mend} '{file}'")
+        raise BenchFault(
+            f"{file}: group or others may {use} this {what} (mode {mode:04o}); expected nobody else: {mend} '{file}'"
+        )
 
 
 def _read(file: Path, name: str) -> dict[str, str]:
@@ -156,10 +158,10 @@ def _read(file: Path, name: str) -> dict[str, str]:
     except OSError as error:
         raise BenchFault(
             f"secret {name} is missing: {file} cannot be read ({error.strerror}); "
-            f"wanted: an environment variable {name}, or a line {name}=... in that file"
+            f"expected an environment variable {name}, or a line {name}=... in that file"
         ) from error
     except UnicodeDecodeError:
-        raise BenchFault(f"{file}: is not UTF-8 text; wanted: KEY=VALUE lines in UTF-8") from None  # it holds the text
+        raise BenchFault(f"{file}: is not UTF-8 text; expected KEY=VALUE lines in UTF-8") from None  # it holds the text
     return _parse(file, lines)
 
 
@@ -171,12 +173,12 @@ def _parse(file: Path, lines: list[str]) -> dict[str, str]:
             continue
         key, equals, value = line.partition("=")
         if not equals or not re.fullmatch(r"[A-Z][A-Z0-9_]*", key):
-            problems.append(f"{file}:{number}: not a secret (not shown); wanted: KEY=VALUE, KEY in capitals")
+            problems.append(f"{file}:{number}: not a secret (not shown); expected KEY=VALUE, KEY in capitals")
         elif key in found:
-            problems.append(f"{file}:{number}: {key} is given again; wanted: each secret once")
+            problems.append(f"{file}:{number}: {key} is given again; expected each secret once")
         elif not value or value != value.strip() or (len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"):
             problems.append(
-                f"{file}:{number}: {key} is empty, or in blanks or quotes; wanted: the bare secret after the ="
+                f"{file}:{number}: {key} is empty, or in blanks or quotes; expected the bare secret after the ="
             )
         else:
             found[key] = value

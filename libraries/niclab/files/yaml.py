@@ -254,7 +254,7 @@ def load(file: Path, model: type[SheetT], problems_of: Callable[[SheetT], Iterab
 def _one_line(document: Document, problem: Problem) -> str:
     where = ".".join(str(step) for step in problem.field) or "(the whole file)"
     line = document.line_of(problem.field)
-    return f"{shown_file(document.file)}:{line}: {where}: {problem.found}; wanted: {problem.wanted}"
+    return f"{shown_file(document.file)}:{line}: {where}: {problem.found}; expected {problem.wanted}"
 
 
 def _unreadable_values(document: Document, model: type[Sheet]) -> Iterator[Problem]:

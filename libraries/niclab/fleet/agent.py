@@ -30,7 +30,7 @@ OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 750
 ALLOCATED, ENDED = 1, (3, 4)  # states of a reservation
 RELEASE_TRIES = 20
 HELD_S, POLL_S, AGAIN_S, CALL_S = 90.0, 5.0, 0.5, 20.0
-"""House rules: a holder that was silent for so long has lost its place; a queue is asked so often; a holder without a
+"""Assumptions: a holder that was silent for so long has lost its place; a queue is asked so often; a holder without a
 connection tries again so soon; a call may take so long."""
 UNREACHABLE = (grpc.aio.AioRpcError, ConnectionError, TimeoutError)
 MARK = "/niclab-"
@@ -142,7 +142,7 @@ class CoordinatorSession:
         if not any(
             tags.items() <= {**place.tags, "name": name}.items() for name, place in (await self.places()).items()
         ):
-            raise NoPlaceError(f"no place has the tags {tags}; expected: those of a bench, see labgrid-client places")
+            raise NoPlaceError(f"no place has the tags {tags}; expected those of a bench, see labgrid-client places")
         while True:
             taken = list[str]()
             try:
@@ -207,7 +207,7 @@ class CoordinatorSession:
         while not ended.is_set():
             place = (await self.places()).get(name)
             if place is None:
-                raise PlaceLostError(f"{name}: was removed; expected: held by {self.owner}")
+                raise PlaceLostError(f"{name}: was removed; expected it to be held by {self.owner}")
             wait_s = HELD_S / 3
             if place.acquired in ("", self.owner):
                 foreign_since = 0.0
@@ -218,7 +218,7 @@ class CoordinatorSession:
                 foreign_since = foreign_since or time.time()
                 wait_s = AGAIN_S  # a run that was given it looks at the lease right now, and releases it
             else:
-                raise PlaceLostError(f"{name}: is held by {place.acquired}; expected: {self.owner}")
+                raise PlaceLostError(f"{name}: is held by {place.acquired}; expected {self.owner}")
             waits = [asyncio.create_task(each) for each in (ended.wait(), self.broken())]
             await asyncio.wait(waits, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             for each in waits:

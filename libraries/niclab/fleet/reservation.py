@@ -28,7 +28,7 @@ BENCHES = REPOSITORY / "lab" / "benches"
 _TAG = re.compile(r"([a-z][a-z0-9_-]*)=([A-Za-z0-9._-]+)")
 _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 QUEUE_S = 24 * 3600.0
-"""House rule: a run that got no bench in a day is forgotten by whoever asked for it."""
+"""Assumption: a run that got no bench in a day is forgotten by whoever asked for it."""
 _RELEASED_WITHIN_S = 30
 _DONE_WITHIN_S, _EACH_WITHIN_S = 60, 2
 """Deadlines of an action, and of each place that it is about: a busy coordinator takes half a second to make one."""
@@ -41,7 +41,7 @@ class Coordinator:
     address: str
     python: str
     quiet_s: float = 10.0
-    """House rule: so long after a connection holders come back before anybody else asks for a place."""
+    """Assumption: so long after a connection holders come back before anybody else asks for a place."""
 
     @classmethod
     def of_environment(cls) -> Coordinator:
@@ -52,7 +52,7 @@ class Coordinator:
         """
         python = os.environ.get(PYTHON, "")
         if not python:
-            raise BenchFault(f"{PYTHON}: is not set; expected: the Python of the virtual environment of labgrid")
+            raise BenchFault(f"{PYTHON}: is not set; expected the Python of the virtual environment of labgrid")
         return cls(os.environ.get(COORDINATOR, "127.0.0.1:20408"), python)
 
     def command(self, owner: str, action: str, asked: object) -> list[str]:
@@ -105,7 +105,7 @@ def tags_of(text: str) -> dict[str, str]:
     words = text.removeprefix(PREFIX).split(",")
     pairs = [_TAG.fullmatch(word.strip()) for word in words]
     if not all(pairs):
-        raise BenchFault(f"bench: {text!r}; expected: {PREFIX}TAG=VALUE,TAG=VALUE")
+        raise BenchFault(f"bench: {text!r}; expected {PREFIX}TAG=VALUE,TAG=VALUE")
     return {pair[1]: pair[2] for pair in pairs if pair}
 
 
@@ -144,7 +144,7 @@ def reserved(
             place = _said(agent, coordinator.address).get("place", "")
             file = folder / f"{place}.yaml"
             if not _PLACE.fullmatch(place) or not file.is_file():
-                raise BenchFault(f"place {place}: {file} is missing; expected: a bench file of this name")
+                raise BenchFault(f"place {place}: {file} is missing; expected a bench file of this name")
             assert agent.stdin is not None
             # Robot Framework keeps the agent's input open: a killed niclab releases no bench that is in use
             bench, released = ReservedBench(file, StopOrder(keeps=(agent.stdin.fileno(),))), threading.Event()
@@ -171,7 +171,7 @@ def _said(agent: subprocess.Popen[str], address: str) -> dict[str, str]:
     """Return the agent's next message."""
     assert agent.stdout is not None
     line = agent.stdout.readline()
-    said: dict[str, str] = json.loads(line) if line else {"refused": "the agent ended; expected: a bench"}
+    said: dict[str, str] = json.loads(line) if line else {"refused": "the agent ended; expected a bench"}
     if "refused" in said:
         raise BenchFault(f"coordinator {address}: {said['refused']}")
     return said

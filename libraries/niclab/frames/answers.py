@@ -204,7 +204,7 @@ def read_answer(text: str) -> ServerAnswer:
             raise ReadError(f"{line[:200]!r}: {error.errors()[0]['msg']}") from error
         ended = kind == "end"
     if not ended:
-        raise ReadError(f"{text[-200:]!r}; wanted: lines of JSON, the last of kind end")
+        raise ReadError(f"{text[-200:]!r}; expected lines of JSON, the last of kind end")
     return ServerAnswer(sent, arrived, ports, sums.wrong, wire, hashes)
 
 
@@ -233,7 +233,7 @@ def read_gaps(text: str) -> dict[int, float]:
             gaps[gap.flow] = gap.gap_s
         ended = kind == "end"
     if not ended:
-        raise ReadError(f"{text[-200:]!r}; wanted: lines of JSON, the last of kind end")
+        raise ReadError(f"{text[-200:]!r}; expected lines of JSON, the last of kind end")
     return gaps
 
 
@@ -242,4 +242,4 @@ def _line(line: str) -> tuple[str, dict[str, Any]]:
         words = json.loads(line)
         return words.pop("kind"), words
     except (ValueError, AttributeError, KeyError) as error:
-        raise ReadError(f"{line[:200]!r}; wanted: a JSON object with its kind") from error
+        raise ReadError(f"{line[:200]!r}; expected a JSON object with its kind") from error

@@ -30,7 +30,7 @@ from niclab.traffic.effects.variants import Way, applied
 
 FRAMES, SIZES, PER_S = 199, (60, 1514, 333), 100.0
 OUTAGES = 3
-"""House rule: so often may frames stay away after a change: a port restarts, and negotiates with its partner."""
+"""Assumption: so often may frames stay away after a change: a port restarts, and negotiates with its partner."""
 
 
 def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None) -> None:
@@ -153,9 +153,9 @@ class _Changes:
         much = [each for each in lost if each.outside_of(outages) > MOST_LOST * each.sent]
         if not much:
             return
-        wanted = f"wanted: at most {100 * MOST_LOST:g} % outside of {OUTAGES} outages after each of {steps} changes"
+        wanted = f"expected at most {100 * MOST_LOST:g} % outside of {OUTAGES} outages after each of {steps} changes"
         found = [f"{each}, {each.outside_of(outages)} outside of outages (seed {self.seed}); {wanted}" for each in much]
-        reasons = [f"meanwhile {each}; expected: both keep running" for each in stood()]
+        reasons = [f"meanwhile {each}; expected both to keep running" for each in stood()]
         reasons += [f"the tool of {e.leg.receiver.role.value} lost frames" for e in much if e.leg.looks[1].dropped]
         if reasons:
             raise Undecided("\n".join([*found, *reasons]))
@@ -190,12 +190,14 @@ class _Changes:
         excuses = [each for each in stood() if each.ms >= worst_ms - self.limit_ms]
         if excuses:
             self.excused = True
-            raise Undecided("\n".join([*late, *(f"meanwhile {each}; expected: both keep running" for each in excuses)]))
+            raise Undecided(
+                "\n".join([*late, *(f"meanwhile {each}; expected both to keep running" for each in excuses)])
+            )
         raise CardFailure("\n".join(late))
 
     def _require_links(self, after: str) -> None:
         text = (
             f"has no carrier {self.limit_ms} ms after {after} (seed {self.seed}); "
-            f"sheet {self.run.card.name} wants a link by then"
+            f"expected a link by then (sheet {self.run.card.name})"
         )
         blame([port.trouble(text) for port in self.run.without_carrier(self.ports)])

@@ -1,4 +1,8 @@
-"""Data that must arrive: each frame once, in order and unchanged, of every size, and with each offload on and off."""
+"""Data that must arrive: each frame once, in order and unchanged, of every size, and with each offload on and off.
+
+Every check raises BenchFault when the peer alone is wrong or the tool failed, Undecided when the exchange proves
+nothing, and NotApplicable when a server cannot send frames of its own.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +53,6 @@ def once_in_order(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: The card lost, doubled, reordered, damaged or miscounted frames.
-        BenchFault: The peer alone did, or the tool failed.
-        Undecided: The exchange proves nothing.
-        NotApplicable: A server cannot send frames of its own.
     """
     bench = FrameBench(run)
     sizes = [60, 1514, 61, 128, 1024, 1513, 65, 590, 333, 1400]
@@ -67,9 +68,6 @@ def every_size(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: The card lost, doubled, reordered, damaged or miscounted frames.
-        BenchFault: The peer alone did, or the tool failed.
-        Undecided: The exchange proves nothing.
-        NotApplicable: A server cannot send frames of its own.
     """
     bench = FrameBench(run)
     streams = []
@@ -89,8 +87,6 @@ def largest_sizes(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: The card lost, doubled, reordered, damaged or miscounted frames, or does not take the MTU.
-        BenchFault: The peer alone did, or the tool failed.
-        Undecided: The exchange proves nothing.
         NotApplicable: The sheet does not know the largest MTU, or a server cannot send frames of its own.
     """
     most = run.card.known(run.card.section(run.card.mtu, "mtu").max, "mtu.max")
@@ -114,8 +110,6 @@ def over_sockets(run: Run, say: Say, offload: str, on: bool) -> None:
 
     Raises:
         CardFailure: A record is lost, doubled, reordered or damaged, or an offload cannot be switched.
-        BenchFault: The tool failed.
-        Undecided: The exchange proves nothing.
         NotApplicable: The sheet knows no such offload that can be switched.
     """
     switched = [row for row in rows(run, offload).values() if row.change is Changeable.BOTH]
@@ -158,9 +152,6 @@ def wrong_checksums(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: A wrong one is delivered or not counted, or the card says that its checksum is right.
-        BenchFault: The tool failed.
-        Undecided: The exchange proves nothing.
-        NotApplicable: A server cannot send frames of its own.
     """
     bench = FrameBench(run)
     streams = [stream for port in bench.of(Role.PEER) for stream in _checksums(bench, port)]
@@ -170,14 +161,14 @@ def wrong_checksums(run: Run, say: Say) -> None:
     say(f"{dut}: counted wrong checksums {counted}, {resets} connections refused")
     problems = list[str]()
     if resets != CHECKED * ports:
-        said = f"{dut}: {resets} connections to a closed port refused; wanted: {CHECKED * ports}, those with good sums"
+        said = f"{dut}: {resets} connections to a closed port refused; expected {CHECKED * ports}, those with good sums"
         problems.append(said)
     for leg in ledger.legs:
         for flow, came in leg.arrived.items():
             stream = leg.streams[flow]
             if stream.frame and stream.frame.wrong is Wrong.TRANSPORT and came.valid:
                 said = f"{leg.receiver.place}: the card called {came.valid} checksums of {stream.name} right"
-                problems.append(f"{said}; wanted: none")
+                problems.append(f"{said}; expected none")
     fail_with(problems)
 
 

@@ -1,6 +1,9 @@
 """The frames that a port must receive and those that it must not: addresses, groups, modes, VLANs.
 
 Without frames that arrive, frames that do not arrive prove nothing: each exchange has both.
+
+Every check raises BenchFault when the tool failed, Undecided when the exchange proves nothing, NotApplicable when a
+server cannot send frames of its own, and Deviation where the bench declares that its emulated card deviates.
 """
 
 from __future__ import annotations
@@ -41,9 +44,9 @@ GROUPS, PER_GROUP = 140, 3
 """More groups than the tables of exact addresses of older cards have places."""
 UNJOINED = 24
 STRANGE = 6
-"""Of so many addresses a filter of hashes refuses at least one, unless it refuses nothing."""
+"""A filter of hashes refuses at least one of so many addresses, unless it refuses nothing."""
 HASH_LEAKS = 4
-"""House rule: of so many groups that were not joined, one in this many may have the hash of one that was."""
+"""Assumption: of so many groups that were not joined, one in this many may have the hash of one that was."""
 ADDRESSES = 12
 VLANS = (2, 5, 127, 128, 1023, 2047, 2048, 4093)
 TOGETHER = 8
@@ -77,7 +80,6 @@ def _require_exact(run: Run, fact: SiliconFact) -> None:
 
     Raises:
         SheetUnknown: Nobody knows it.
-        Deviation: The bench declares that its emulated card deviates here.
     """
     section = _section(run)
     run.card.known(section.unicast if fact is SiliconFact.UNICAST_FILTER else section.vlan, fact.value)
@@ -120,11 +122,7 @@ def own_address_only(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: A port does not receive what is its own, or receives what is not.
-        BenchFault: The tool failed.
-        Undecided: The exchange proves nothing.
         SheetUnknown: Nobody knows whether the filter is exact.
-        Deviation: The bench declares that its emulated card deviates here.
-        NotApplicable: A server cannot send frames of its own.
     """
     _require_exact(run, SiliconFact.UNICAST_FILTER)
     bench = FrameBench(run)
@@ -154,10 +152,7 @@ def promiscuous(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: A port does not receive everything while it is promiscuous, or still does afterwards.
-        BenchFault: The tool failed.
-        Undecided: The exchange proves nothing.
         SheetUnknown, Deviation: A filter that is not known to be exact refuses no address.
-        NotApplicable: A server cannot send frames of its own.
     """
     bench = FrameBench(run)
     strange = _refused_address(run, bench, say)
@@ -179,9 +174,6 @@ def groups(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: A frame to a group that was joined is lost, or those to others get through the sheet's filter.
-        BenchFault: The tool failed.
-        Undecided: The exchange proves nothing.
-        NotApplicable: A server cannot send frames of its own.
     """
     macs = strange_addresses(GROUPS + UNJOINED, SEED, multicast=True)
     joined, others = macs[:GROUPS], macs[GROUPS:]
@@ -227,10 +219,7 @@ def all_groups(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: One is lost, or frames for a strange address arrive.
-        BenchFault: The tool failed.
-        Undecided: The exchange proves nothing.
         SheetUnknown, Deviation: A filter that is not known to be exact refuses no address.
-        NotApplicable: A server cannot send frames of its own.
     """
     bench, macs = FrameBench(run), strange_addresses(TOGETHER, SEED + 1, multicast=True)
     refused = _refused_address(run, bench, say)
@@ -251,9 +240,6 @@ def more_addresses(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: One is lost.
-        BenchFault: The tool failed.
-        Undecided: The exchange proves nothing.
-        NotApplicable: A server cannot send frames of its own.
     """
     bench, macs = FrameBench(run), strange_addresses(ADDRESSES, SEED + 2)
 
@@ -273,8 +259,6 @@ def changed_address(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A port does not receive at its address, still does at the other one, or loses pings.
         BenchFault: The tool failed, or an address cannot be set or put back.
-        Undecided: The exchange proves nothing.
-        NotApplicable: A server cannot send frames of its own.
     """
     bench = FrameBench(run)
     ports = bench.of(Role.DUT)
@@ -333,9 +317,7 @@ def vlans(run: Run, say: Say) -> None:
         CardFailure: One of its own VLANs is lost, loses its tag, or another one gets through the filter; the filter is
             off and cannot be switched on, while the sheet says that it is on as delivered.
         BenchFault: The tool failed, or a VLAN cannot be made or removed.
-        Undecided: The exchange proves nothing.
         SheetUnknown: Nobody knows whether the filter is exact.
-        Deviation: The bench declares that its emulated card deviates here.
         NotApplicable: The sheet does not say that the driver filters VLANs, or a server cannot send frames of its own.
     """
     _require_exact(run, SiliconFact.VLAN_FILTER)
@@ -347,7 +329,7 @@ def vlans(run: Run, say: Say) -> None:
 
 
 def _filter_on(dut: DutPort) -> tuple[Setting, ...]:
-    """What must be set so that a port filters VLANs.
+    """The features that must be set so that a port filters VLANs.
 
     Raises:
         CardFailure: Its filter is off and fixed, while the sheet says that it is on as delivered.
@@ -386,5 +368,5 @@ def _filtered(run: Run, bench: FrameBench, sender: Port, dut: DutPort, say: Say)
         wanted = {str(frame.vlans[0])} if frame and frame.vlans else {""}
         if set(came.tags) != wanted:
             said = f"{dut.place}: {leg.streams[flow].name} arrived with tags {', '.join(sorted(came.tags)) or 'none'}"
-            problems.append(f"{said}; wanted: the one that was sent")
+            problems.append(f"{said}; expected the one that was sent")
     fail_with(problems)

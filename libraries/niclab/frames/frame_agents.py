@@ -12,8 +12,8 @@ from niclab.bench.records import Port, Role
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.frames import frame_arrivals, frame_content, frame_program, frame_sockets
-from niclab.frames.agent import Agent, running
 from niclab.frames.answers import ServerAnswer, read_answer, read_gaps
+from niclab.frames.server_agent import Agent, running
 from niclab.frames.spec import FramePlan
 from niclab.frames.wire import packet, wire_capture
 from niclab.hosts.errors import ReadError

@@ -46,7 +46,7 @@ class FrameContent:
         """A payload of so many bytes: half of them noise, the others zeros, ones, 0x55AA, or a bit that walks."""
         kind, size = number % 8, length - LEAST
         if size < 0:
-            raise ValueError(f"payload of {length} bytes; wanted: at least {LEAST}")
+            raise ValueError(f"payload of {length} bytes; expected at least {LEAST}")
         if kind < len(self._plain):
             start = (number * 4099 + flow) % (PATTERN_BYTES - MOST)
             body = self._noise[start : start + size]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from abc import ABC, abstractmethod
 from typing import Any
 
 from niclab.frames.frame_arrivals import Arrivals
@@ -14,13 +15,14 @@ RCVBUFFORCE = 33
 BUFFER_BYTES = 256 << 20
 
 
-class Place:
+class Place(ABC):
     """A place where frames arrive."""
 
     socket: socket.socket
 
+    @abstractmethod
     def read(self) -> None:
-        raise NotImplementedError
+        """Take what has arrived."""
 
 
 class UdpPort(Place):

@@ -151,8 +151,8 @@ class Ledger:
         if self._plan.until_stopped:
             return
         for port, said in dict.fromkeys(pair for leg in self.legs for pair in leg.backwards):
-            text = port.trouble(f"{said}; wanted: 64 bits that only grow").text
-            yield FrameFinding(FrameDifference.BACKWARDS, _culprit(port), text)
+            text = port.trouble(f"{said}; expected 64 bits that only grow").text
+            yield FrameFinding(FrameDifference.BACKWARDS, culprit_of(port), text)
 
     def _of_leg(self, leg: Leg) -> Iterator[FrameFinding]:
         for flow, stream in leg.streams.items():
@@ -179,7 +179,7 @@ class Ledger:
                     continue
                 stream = self._plan.streams[flow]
                 text = f"{port.place} received {came.frames} frames of {stream.name} for {stream.receiver.name}"
-                yield FrameFinding(FrameDifference.MISDELIVERED, _culprit(port), f"{text}; wanted: none")
+                yield FrameFinding(FrameDifference.MISDELIVERED, culprit_of(port), f"{text}; expected none")
 
 
 def _culprit(port: Port) -> Culprit:
@@ -212,8 +212,8 @@ def _of_flow(
     subject = f"{leg.name}: {stream.name}"
     arrived = came.frames if came else 0
     if expected is Arrives.NONE and arrived:
-        text = f"{subject}: {arrived} of {sent.frames} frames were delivered to {place}; wanted: none"
-        yield FrameFinding(FrameDifference.LEAKED, _culprit(leg.receiver), text)
+        text = f"{subject}: {arrived} of {sent.frames} frames were delivered to {place}; expected none"
+        yield FrameFinding(FrameDifference.LEAKED, culprit_of(leg.receiver), text)
     if expected not in (Arrives.ALL, Arrives.SOME):
         return
     least = sent.frames if expected is Arrives.ALL else min(1, sent.frames)
@@ -323,14 +323,14 @@ def _miscounted(
     """Find a wrong count: ``possible`` frames may have passed in addition to those that are ``sure``."""
     more = counted - sure.frames
     if not 0 <= more <= possible.frames + UNSEEN:
-        text = f"{port.place} counted {counted} frames {way}; wanted: {sure.frames}, as the tool did"
+        text = f"{port.place} counted {counted} frames {way}; expected {sure.frames}, as the tool did"
         also = f", and at most {possible.frames} of its system" if possible.frames else ""
-        yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), text + also)
+        yield FrameFinding(FrameDifference.MISCOUNTED, culprit_of(port), text + also)
         return
     unseen = max(0, more - possible.frames)
     least = sure.least + (possible.least if more >= possible.frames else 0) + UNSEEN_LEAST * unseen
     most = sure.most + (possible.most if more else 0) + UNSEEN_MOST * unseen
     if not any(least <= counted_bytes - fcs <= most for fcs in (0, FCS_BYTES * counted)):
         wanted = str(least) if least == most else f"{least} to {most}"
-        text = f"{port.place} counted {counted_bytes} bytes {way} in {counted} frames; wanted: {wanted}"
-        yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), f"{text}, or {FCS_BYTES} more for each FCS")
+        text = f"{port.place} counted {counted_bytes} bytes {way} in {counted} frames; expected {wanted}"
+        yield FrameFinding(FrameDifference.MISCOUNTED, culprit_of(port), f"{text}, or {FCS_BYTES} more for each FCS")

@@ -38,7 +38,7 @@ def ip_address(host: str, address: str) -> str:
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError as error:
-        raise BenchFault(f"{host}: address {address!r}: an IPv4 or IPv6 address is wanted") from error
+        raise BenchFault(f"{host}: address {address!r}; expected an IPv4 or IPv6 address") from error
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.scope_id is not None:
         interface_name(host, parsed.scope_id)
     return str(parsed)
@@ -49,9 +49,9 @@ def ip_cidr(host: str, cidr: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Int
     try:
         parsed = ipaddress.ip_interface(cidr)
     except ValueError as error:
-        raise BenchFault(f"{host}: address {cidr!r}: ADDRESS/PREFIX such as 198.18.10.1/24 is wanted") from error
+        raise BenchFault(f"{host}: address {cidr!r}; expected ADDRESS/PREFIX such as 198.18.10.1/24") from error
     if "/" not in cidr or "%" in cidr:
-        raise BenchFault(f"{host}: address {cidr!r}: ADDRESS/PREFIX such as 198.18.10.1/24 is wanted")
+        raise BenchFault(f"{host}: address {cidr!r}; expected ADDRESS/PREFIX such as 198.18.10.1/24")
     return parsed
 
 
@@ -61,5 +61,5 @@ def mac_address(host: str, address: str) -> str:
 
 def _checked(host: str, what: str, value: str, pattern: re.Pattern[str], wanted: str) -> str:
     if not pattern.fullmatch(value):
-        raise BenchFault(f"{host}: {what} {value!r}: {wanted} is wanted")
+        raise BenchFault(f"{host}: {what} {value!r}; expected {wanted}")
     return value

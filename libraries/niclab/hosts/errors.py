@@ -33,7 +33,7 @@ class NoInterface(BenchFault):
 
 
 def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
-    """The one sentence of every reader: ``cannot read KIND: WHERE 'text': expected ...``.
+    """The one sentence of every reader: ``cannot read KIND: WHERE 'text'; expected ...``.
 
     Args:
         kind: The tool and form that was read, ``ethtool -i``.
@@ -44,7 +44,7 @@ def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
     shown = text if isinstance(text, str) else repr(text)
     if len(shown) > _SHOWN_CHARACTERS:
         shown = shown[:_SHOWN_CHARACTERS] + "..."
-    return ReadError(f"cannot read {kind}: {where} {shown!r}: expected {expected}")
+    return ReadError(f"cannot read {kind}: {where} {shown!r}; expected {expected}")
 
 
 class NotOffered(BenchFault):

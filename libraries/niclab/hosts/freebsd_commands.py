@@ -43,7 +43,7 @@ class FreeBsdCommands(HostCommands):
         """The device behind an interface. Drivers give both one name; a renamed interface hides its device."""
         match = _UNIT.fullmatch(interface_name(self.name, iface))
         if match is None:
-            raise BenchFault(f"{self.name}: interface {iface!r}: a driver's name and a number are wanted, such as oce0")
+            raise BenchFault(f"{self.name}: interface {iface!r}; expected a driver's name and a number, such as oce0")
         return Newbus(match[1], int(match[2]))
 
     def _sysctls(self, *names: str) -> Sysctls:
@@ -81,7 +81,7 @@ class FreeBsdCommands(HostCommands):
 
     def _the_one(self, command: str, iface: str, found: tuple[BsdInterface, ...]) -> BsdInterface:
         if len(found) != 1 or found[0].name != iface:
-            raise BenchFault(f"{self.name}: `{command}` showed {[one.name for one in found]}, wanted {iface}")
+            raise BenchFault(f"{self.name}: `{command}` showed {[one.name for one in found]}; expected {iface}")
         return found[0]
 
     def _pci_devices(self, options: str = "-l") -> tuple[PciconfDevice, ...]:
@@ -97,5 +97,5 @@ class FreeBsdCommands(HostCommands):
         parent = self._text(f"{device.tree}.%parent")
         match = _UNIT.fullmatch(parent)
         if match is None:
-            raise BenchFault(f"{self.name}: {device.name} hangs on {parent!r}, wanted a device such as t5nex0")
+            raise BenchFault(f"{self.name}: {device.name} hangs on {parent!r}; expected a device such as t5nex0")
         return Newbus(match[1], int(match[2]))

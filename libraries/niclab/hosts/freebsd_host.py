@@ -6,7 +6,6 @@ from niclab.hosts.bonds.freebsd import FreeBsdBonds
 from niclab.hosts.counts.freebsd import FreeBsdCounts
 from niclab.hosts.drivers.freebsd import FreeBsdDrivers
 from niclab.hosts.drivers.freebsd_firmware import FreeBsdFirmware
-from niclab.hosts.drivers.freebsd_loader import FreeBsdLoader
 from niclab.hosts.host import (
     HostBonds,
     HostCounts,
@@ -62,4 +61,3 @@ class FreeBsdHost:
         self.bonds: HostBonds = FreeBsdBonds(shell, name)
         self.undo: HostUndo = FreeBsdUndo(shell, name, settings=self.settings)
         self.firmware: HostFirmware = FreeBsdFirmware(shell, name, drivers=self.drivers, undo=self.undo)
-        self.loader = FreeBsdLoader(shell, name)

@@ -21,12 +21,12 @@ class LinuxCommands(HostCommands):
         words = []
         for word, value in values.items():
             if not _WORD.fullmatch(word):
-                raise BenchFault(f"{self.name}: setting {word!r}: a word of letters, digits and - _ . is wanted")
+                raise BenchFault(f"{self.name}: setting {word!r}; expected a word of letters, digits and - _ .")
             shown = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(int(value))
             words += [word, shown]
         return f"ethtool {option} {interface_name(self.name, iface)} {' '.join(words)}"
 
     def _checked_file(self, file: str) -> str:
         if not _FIRMWARE_FILE.fullmatch(file):
-            raise BenchFault(f"{self.name}: firmware file {file!r}: a file name of /lib/firmware is wanted")
+            raise BenchFault(f"{self.name}: firmware file {file!r}; expected a file name of /lib/firmware")
         return file

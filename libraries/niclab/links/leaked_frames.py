@@ -10,7 +10,7 @@ from niclab.run.server import Server, quoted
 
 READY_WITHIN_S = 10.0
 LIMIT_S = 600.0
-"""House rule: pings between two ends take seconds; tcpdump ends by itself after this."""
+"""Assumption: pings between two ends take seconds; tcpdump ends by itself after this."""
 
 
 _LISTENS = 'while IFS= read -r line; do case $line in *"listening on"*) return 0 ;; esac; done <"$1/err"; return 1'

@@ -62,7 +62,7 @@ def require_sheet_settings(run: Run) -> None:
         for field, expected in wanted.items():
             found = getattr(settings, field)
             if found != expected:
-                problems.append(port.trouble(f"has {field} {found}, sheet {card.name} wants {expected}"))
+                problems.append(port.trouble(f"has {field} {found}; expected {expected} (sheet {card.name})"))
     blame(problems)
 
 
@@ -98,7 +98,7 @@ def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> No
         [
             port.trouble(
                 f"counted {changes - before[port]} changes of carrier in {seconds:g} s in which nobody touched it; "
-                "wanted: none"
+                "expected none"
             )
             for port, changes in carrier_changes(run).items()
             if changes != before[port]
@@ -178,7 +178,7 @@ def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], w
         The problems; empty when there is none.
     """
     return [
-        port.trouble(f"counted {changes - before[port]} changes of carrier while {why}; wanted: none")
+        port.trouble(f"counted {changes - before[port]} changes of carrier while {why}; expected none")
         for port, changes in carrier_changes(run).items()
         if port.name not in but and changes != before[port]
     ]

@@ -24,7 +24,7 @@ def unanswered(subject: str, result: PingResult, kind: str = "pings", *, copies:
     if result.received == result.sent and (copies or not result.duplicates):
         return []
     problem = (
-        f"{subject}: {result.received} of {result.sent} {kind} answered, {result.duplicates} twice; wanted: each once. "
-        f"{' '.join(result.errors)}"
+        f"{subject}: {result.received} of {result.sent} {kind} answered, {result.duplicates} twice; expected each once"
+        f". {' '.join(result.errors)}"
     )
     return [problem.rstrip(" .")]

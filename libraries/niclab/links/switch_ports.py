@@ -1,4 +1,7 @@
-"""Changing the switch of a taken bench by the servers' ports. Each change is in the journal first, and is read back."""
+"""Changing the switch of a taken bench by the servers' ports. Each change is in the journal first, and is read back.
+
+Each raises NotApplicable for a port that is cabled to no switch.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def shut(run: Run, port: Port) -> Entry:
         admin = run.switch.ports.state(theirs).admin
         if admin is not Admin.UP:
             found = f"{run.switch.name}: {theirs} ({port.name}) is {admin.name} already, and not by this run"
-            raise BenchFault(f"{found}; wanted: an open port, so that shutting it proves something")
+            raise BenchFault(f"{found}; expected an open port, so that shutting it proves something")
         entry = run.journal.register(port.name, f"{run.switch.name} port {theirs} is shut", undo)
     run.switch.ports.set_admin(theirs, Admin.DOWN)
     return entry
@@ -65,7 +68,6 @@ def open_port(run: Run, port: Port) -> None:
         port: The server's port.
 
     Raises:
-        NotApplicable: ``port`` is cabled to no switch.
         BenchFault: The switch does not open it.
     """
     theirs = switch_port(run, port)
@@ -104,12 +106,11 @@ def count(run: Run, port: Port, counter: str) -> int:
 
     Raises:
         BenchFault: There is no such counter.
-        NotApplicable: ``port`` is cabled to no switch.
     """
     counters = run.switch.ports.counters(switch_port(run, port))
     known = [name for name in COUNTERS if getattr(counters, name) is not None]
     if counter not in known:
-        raise BenchFault(f"{run.switch.name}: there is no counter {counter!r}; wanted: one of {', '.join(known)}")
+        raise BenchFault(f"{run.switch.name}: there is no counter {counter!r}; expected one of {', '.join(known)}")
     found: int = getattr(counters, counter)
     return found
 

@@ -20,9 +20,9 @@ from niclab.switch.switch_records import Oper, PortCounters
 PINGS = 200
 """Linux' ping waits for the last answer no longer than that, or two round trips; 5 ms were few for a busy server."""
 COUNTED_WITHIN_S = 5.0
-"""House rule: some switches count their frames only every few seconds."""
+"""Assumption: some switches count their frames only every few seconds."""
 FORGOTTEN_WITHIN_S = 3.0
-"""House rule: a switch forgets what it learned at a port when the link is lost, not when the entry is old (802.1D-2004,
+"""Assumption: a switch forgets what it learned at a port when the link is lost, not when the entry is old (802.1D-2004,
 7.9: ageing takes 300 s); its agent may show it a moment later."""
 FIRST_NATIVE = 1
 """The VLAN of untagged frames on a trunk where nothing else is said (IEEE 802.1Q, 9.6: the default PVID)."""
@@ -108,7 +108,7 @@ class SwitchedPath:
         except NotInTime as error:
             raise BenchFault(
                 f"{run.switch.name}: {theirs} has no link, and the address {self._learned} of {port.name} is known "
-                f"there still after {FORGOTTEN_WITHIN_S:g} s; wanted: forgotten with the link"
+                f"there still after {FORGOTTEN_WITHIN_S:g} s; expected it to be forgotten with the link"
             ) from error
 
     # --- frames counted
@@ -133,7 +133,7 @@ class SwitchedPath:
                 count=PINGS,
             )
             if result.received != result.sent:
-                raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; wanted: all")
+                raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; expected all")
 
         def problems() -> list[Trouble]:
             sent = [after - then for after, then in zip(self._sent(), sent_before, strict=True)]
@@ -196,7 +196,7 @@ class SwitchedPath:
             Undecided: A server stood still while one was lost.
         """
         with blameless(self._run):
-            fail_with([f"{what}; wanted: all" for result, what in self._pings() if result.received != result.sent])
+            fail_with([f"{what}; expected all" for result, what in self._pings() if result.received != result.sent])
 
     def require_isolation(self, say: Callable[[str], object]) -> None:
         """See that no ping is answered, and that the switch passes nothing on, though it has received frames.
@@ -223,8 +223,8 @@ class SwitchedPath:
             if received == 0:
                 raise BenchFault(f"{subject} has received nothing, so isolation is not tried")
             if passed:
-                problems.append(f"{subject} has passed on {passed} frames of another VLAN; wanted: none")
-        problems += [f"{what}; wanted: none, the VLANs differ" for what in answered]
+                problems.append(f"{subject} has passed on {passed} frames of another VLAN; expected none")
+        problems += [f"{what}; expected none, the VLANs differ" for what in answered]
         if problems:
             raise BenchFault("\n".join(problems))
 
@@ -307,20 +307,20 @@ def count_differences(ports: list[Port], sent: list[int], counted: list[dict[str
     for port, frames, here, there in zip(ports, sent, counted, reversed(counted), strict=True):
         received = here["in_unicast"] + here["in_multicast"] + here["in_broadcast"]
         if frames < PINGS or received != frames:
-            text = f"{port.place} has sent {frames} frames, the switch has received {received}; wanted: all"
+            text = f"{port.place} has sent {frames} frames, the switch has received {received}; expected all"
             switch_counts = frames < PINGS or received >= PINGS
             problems.append(Trouble(text, port.role is Role.DUT and switch_counts))
         if here["in_unicast"] != there["out_unicast"]:
             text = (
                 f"the switch has received {here['in_unicast']} frames of {port.name} for its partner, and passed on "
-                f"{there['out_unicast']}; wanted: all"
+                f"{there['out_unicast']}; expected all"
             )
             problems.append(Trouble(text, of_card=False))
         if here["in_errors"]:
-            text = f"the switch's port of {port.name} counts in_errors {here['in_errors']}; wanted: none"
+            text = f"the switch's port of {port.name} counts in_errors {here['in_errors']}; expected none"
             problems.append(Trouble(text, port.role is Role.DUT))
         dropped = {name: here[name] for name in ("in_discards", "out_errors", "out_discards") if here[name]}
         if dropped:
             found = ", ".join(f"{name} {count}" for name, count in dropped.items())
-            problems.append(Trouble(f"the switch's port of {port.name} counts {found}; wanted: none", of_card=False))
+            problems.append(Trouble(f"the switch's port of {port.name} counts {found}; expected none", of_card=False))
     return problems

@@ -1,4 +1,4 @@
-"""Proof that the cables lie as the bench file says, before anything is judged by them.
+"""Proof that the cables are connected as the bench file says, before anything is judged by them.
 
 A path is broken at one place and both of its ends, and no other port, must lose carrier; mended, both must get it back.
 A path with a ``pull`` command is broken by it; without one, by taking the dut's end down, which the peer must see.
@@ -17,9 +17,9 @@ from niclab.run.run import Run
 
 LOSS_WITHIN_S = 10.0
 RETURN_WITHIN_S = 30.0
-"""House rule: autonegotiation takes a few seconds; this proves wiring, not speed (the sheet's limits do)."""
+"""Assumption: autonegotiation takes a few seconds; this proves wiring, not speed (the sheet's limits do)."""
 LEARNED_WITHIN_S = 10.0
-"""House rule: some switches tell what they have learned only every few seconds, and spanning tree holds a
+"""Assumption: some switches tell what they have learned only every few seconds, and spanning tree holds a
 port back that came up just now, unless it is an edge port."""
 PINGS = 10
 
@@ -98,7 +98,7 @@ def require_learned(run: Run, port: Port) -> str:
         whole = run.switch.tables.aggregation(wanted)
         where += f", of which {wanted} is a member" if whole in found else ""
         raise BenchFault(
-            f"{run.switch.name}: the address {address} of {port.name} is at {where}; wanted: {wanted} alone; "
+            f"{run.switch.name}: the address {address} of {port.name} is at {where}; expected {wanted} alone; "
             f"check the cables against switch.ports of the bench file {run.bench.file}"
         ) from error
     return wanted
@@ -116,7 +116,7 @@ def mac_of(run: Run, port: Port) -> str:
     """
     address = run.server_of(port).host.links.interface(run.interface(port)).mac
     if address is None:
-        raise BenchFault(f"{port.place}: its interface has no MAC address; wanted: one, to look for on the switch")
+        raise BenchFault(f"{port.place}: its interface has no MAC address; expected one, to look for on the switch")
     return address
 
 

@@ -76,7 +76,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise BenchFault(f"{path}: is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise BenchFault(f"{path}: holds a {type(value).__name__}; wanted: a JSON object")
+        raise BenchFault(f"{path}: holds a {type(value).__name__}; expected a JSON object")
     return value
 
 

@@ -16,7 +16,7 @@ from niclab.report.evidence.sums import OUTPUT_NAME
 from niclab.report.timing import Asked, Spent, asked_in, zone_of
 
 _ROWS = 25
-"""House rule: what comes later is small."""
+"""Assumption: what comes later is small."""
 _FORM_CHARACTERS = 110
 _NO_KEYWORD = "(between keywords)"
 _PLACES = (

@@ -194,12 +194,12 @@ def _times(run_dir: Path) -> tuple[float, float]:
     try:
         status = ElementTree.parse(path).getroot().find("./suite/status")
         if status is None:
-            raise BenchFault(f"{path}: has no suite with a status; expected: a finished run")
+            raise BenchFault(f"{path}: has no suite with a status; expected a finished run")
         begin, wall_s = datetime.fromisoformat(status.attrib["start"]), float(status.attrib["elapsed"])
     except (OSError, ElementTree.ParseError, KeyError, ValueError) as error:
         raise BenchFault(f"{path}: cannot be read: {error}") from error
     if wall_s <= 0:
-        raise BenchFault(f"{path}: the run lasted {wall_s:g} s; expected: more than 0 s")
+        raise BenchFault(f"{path}: the run lasted {wall_s:g} s; expected more than 0 s")
     return begin.replace(tzinfo=zone).timestamp(), wall_s
 
 

@@ -136,7 +136,7 @@ def classify(status: str, message: str) -> Verdict:
         return _of_failure(part.text for part in parts)
     if status == "SKIP":
         return _of_skip(parts)
-    raise BenchFault(f"test status: {status!r} is not known; wanted: PASS, FAIL, SKIP, NOT RUN or NOT SET")
+    raise BenchFault(f"test status: {status!r} is not known; expected PASS, FAIL, SKIP, NOT RUN or NOT SET")
 
 
 def lines_to_waive(message: str) -> list[str] | None:

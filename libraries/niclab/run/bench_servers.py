@@ -69,7 +69,7 @@ class BenchServers:
             if each.token not in known:
                 self.left_elsewhere.append(
                     f"{each.server}: no copy of the journal of {each.who} is on it; its changes are in the journal "
-                    f"there; expected: niclab restore there"
+                    f"there; expected niclab restore to be run there"
                 )
         entries = self._journal.pending()[::-1]
         for server in leased:

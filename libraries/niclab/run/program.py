@@ -46,4 +46,4 @@ def wait_until_ready(server: Server, job: Job, what: str) -> None:
     """
     said = job.await_begin(FIRST_LINE, f"{what} to begin", BEGINS_WITHIN_S)
     if not said.startswith("ready\n"):
-        raise BenchFault(f"{server.name}: {what}: it said {said[:200]!r}; expected: ready")
+        raise BenchFault(f"{server.name}: {what}: it said {said[:200]!r}; expected ready")

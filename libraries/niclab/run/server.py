@@ -225,7 +225,7 @@ class Server:
             return False
 
     def _greeting(self) -> bytes:
-        """What the SSH port says first. A quick look before a login that would wait long for a server that boots."""
+        """The first line of the SSH port. A quick look before a login that would wait long for a server that boots."""
         entry = self.description.ssh
         if entry.jump is not None:
             return _SSH_GREETING  # cannot be seen from here

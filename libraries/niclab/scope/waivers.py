@@ -94,6 +94,6 @@ def require_current(waivers: Iterable[Waiver], day: date) -> None:
 def said_of_expired(expired: Sequence[Waiver]) -> list[str]:
     """Return one sentence for each waiver that has expired."""
     return [
-        f"{shown_file(each.file)}: expires: {each.expires} has passed; expected: renewed by {each.owner}, or removed"
+        f"{shown_file(each.file)}: expires: {each.expires} has passed; expected a renewal by {each.owner}, or removal"
         for each in expired
     ]

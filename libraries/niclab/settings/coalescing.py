@@ -130,7 +130,7 @@ def _not_refused(dut: DutPort, listed: list[str], others: list[str]) -> list[str
     with dut.put_back("unsupported coalescing is tried", dut.host.undo.coalescing(dut.iface, shown)):
         for name in others:
             if dut.host.settings.set_coalescing(dut.iface, {name: UNSUPPORTED_VALUE}).refused is None:
-                problems.append(f"{dut.place} took {name}, sheet {dut.run.card.name} wants it refused")
+                problems.append(f"{dut.place} took {name}; expected it refused (sheet {dut.run.card.name})")
     after = dut.ask("coalescing", dut.host.settings.coalescing).parameters
     problems += [
         f"{dut.place}: {name} did not come back: it is {after.get(name)}, before {before.get(name)}"

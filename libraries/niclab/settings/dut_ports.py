@@ -88,7 +88,7 @@ class DutPort:
             found: Measured value; None where the port shows none.
             expected: Value of the sheet, or words that describe it.
         """
-        return f"{self.place}: {what} is {_shown(found)}, sheet {self.run.card.name} wants {_shown(expected)}"
+        return f"{self.place}: {what} is {_shown(found)}; expected {_shown(expected)} (sheet {self.run.card.name})"
 
     def compare(self, what: str, found: object, expected: object) -> list[str]:
         """Compare a setting of this port with the sheet.

@@ -65,13 +65,13 @@ def number_of(setting: Setting) -> int:
         BenchFault: It is set to something else.
     """
     if isinstance(setting.to, bool) or not isinstance(setting.to, int):
-        raise BenchFault(f"setting {setting.kind.value}: {setting.to!r} is not wanted; wanted: a whole number")
+        raise BenchFault(f"setting {setting.kind.value}: {setting.to!r} is not wanted; expected a whole number")
     return setting.to
 
 
 def _switch(setting: Setting) -> bool:
     if not isinstance(setting.to, bool):
-        raise BenchFault(f"setting {setting.kind.value}: {setting.to!r} is not wanted; wanted: true or false")
+        raise BenchFault(f"setting {setting.kind.value}: {setting.to!r} is not wanted; expected true or false")
     return setting.to
 
 

@@ -23,7 +23,7 @@ from niclab.settings.dut_ports import DutPort, Show, dut_ports
 from niclab.settings.trial import Trial
 
 LINKS_WITHIN_S = 30.0
-"""House rule: a link is back by then, autonegotiation included; how fast it is, the link suite judges."""
+"""Assumption: a link is back by then, autonegotiation included; how fast it is, the link suite judges."""
 
 
 def want_allowed(run: Run, mtu: int) -> None:
@@ -214,7 +214,7 @@ def _set(run: Run, port: Port, mtu: int) -> None:
     if attempt.now == mtu:
         return
     why = f" ({attempt.refused})" if attempt.refused else ""
-    said = f"{port.place}: MTU is {attempt.now} when set to {mtu}{why}, sheet {run.card.name} wants it"
+    said = f"{port.place}: MTU is {attempt.now} when set to {mtu}{why}; expected it (sheet {run.card.name})"
     raise CardFailure(said) if port.role is Role.DUT else BenchFault(said)
 
 

@@ -65,11 +65,15 @@ class RecommendedConfiguration:
         for dut in dut_ports(self._run):
             for what, found, expected in _compared(dut, _persistent(section)):
                 if expected is not None and found != expected:
-                    problems.append(f"{dut.place}: {what} is {found}, sheet {card} recommends {expected}")
+                    problems.append(
+                        f"{dut.place}: {what} is {found}; expected {expected} (recommended by sheet {card})"
+                    )
         for each in section.sysctls:
             found = self._sysctl(each.name)
             if found != " ".join(each.value.split()):
-                problems.append(f"{Role.DUT.value}: {each.name} is {found}, sheet {card} recommends {each.value}")
+                problems.append(
+                    f"{Role.DUT.value}: {each.name} is {found}; expected {each.value} (recommended by sheet {card})"
+                )
         fail_with(problems)
 
     def remove(self) -> None:

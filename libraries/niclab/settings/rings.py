@@ -93,7 +93,7 @@ def fit_in_memory(run: Run, show: Show) -> None:
     )
     if ports * receiving > free:
         raise BenchFault(
-            f"dut: {free / 2**20:.0f} MiB of memory are available; wanted: {ports * receiving / 2**20:.0f} MiB for "
+            f"dut: {free / 2**20:.0f} MiB of memory are available; expected {ports * receiving / 2**20:.0f} MiB for "
             f"the largest receive rings of {ports} ports, sheet {card.name}"
         )
 
@@ -155,4 +155,4 @@ def _link_not_back(dut: DutPort, after: str) -> list[str]:
     limit_ms = card.known(card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     if dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
         return []
-    return [f"{dut.place} has no carrier {limit_ms} ms after {after}, sheet {card.name} allows no more"]
+    return [f"{dut.place} has no carrier {limit_ms} ms after {after}; expected a link (sheet {card.name})"]

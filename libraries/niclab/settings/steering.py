@@ -112,7 +112,7 @@ def require_arrival(run: Run, port: Port, cpus: frozenset[int]) -> None:
     if not gained or not gained.keys() <= cpus:
         at = ", ".join(f"{count} at CPU {cpu}" for cpu, count in sorted(gained.items())) or "none"
         wanted_at = ", ".join(map(str, sorted(cpus)))
-        blame([port.trouble(f"has had interrupts while pings crossed it: {at}; wanted: at CPU {wanted_at} alone")])
+        blame([port.trouble(f"has had interrupts while pings crossed it: {at}; expected at CPU {wanted_at} alone")])
 
 
 def _moving(server: Server, iface: str, cpus: frozenset[int]) -> dict[int, frozenset[int]]:

@@ -70,10 +70,10 @@ def over_down_and_up(run: Run, show: Show) -> None:
                 show(f"{dut.place}: {quantity.what} set to {value}, {found} after down and up")
                 if found != value:
                     problems.append(
-                        f"{dut.place}: {quantity.what} is {found} after down and up; wanted: {value} as set"
+                        f"{dut.place}: {quantity.what} is {found} after down and up; expected {value} as set"
                     )
             if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
-                problems.append(f"{dut.place} has no carrier {limit_ms} ms after down and up; wanted: a link")
+                problems.append(f"{dut.place} has no carrier {limit_ms} ms after down and up; expected a link")
     fail_with(problems)
 
 
@@ -107,9 +107,9 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
         failed = [f"{name} {result}" for name, result in found.results if result]
         if failed or not found.passed:
             said = ", ".join(failed) or "the verdict alone"
-            problems.append(f"{dut.place}: its self test fails: {said}; wanted: every result 0")
+            problems.append(f"{dut.place}: its self test fails: {said}; expected every result 0")
         if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
-            problems.append(f"{dut.place} has no carrier {limit_ms} ms after its self test; wanted: a link")
+            problems.append(f"{dut.place} has no carrier {limit_ms} ms after its self test; expected a link")
     fail_with(problems)
 
 

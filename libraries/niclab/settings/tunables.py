@@ -32,7 +32,7 @@ def as_on_the_sheet(run: Run, show: Show) -> None:
         show(f"{server.name}: {fact.name} is {found}, documented {fact.documented_default}")
         if found != str(fact.actual_default):
             problems.append(
-                f"{server.name}: tunable {fact.name} of {driver.module} is {found}, "
-                f"sheet {card.name} wants {fact.actual_default}"
+                f"{server.name}: tunable {fact.name} of {driver.module} is {found}; "
+                f"expected {fact.actual_default} (sheet {card.name})"
             )
     fail_with(problems)

@@ -57,7 +57,7 @@ def read_commands(file: Path) -> list[SentCommand]:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
         return [SentCommand(str(each["command"]), float(each["ended"]) - float(each["seconds"])) for each in lines]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BenchFault(f"{file}: is no log of commands: {error}; expected: JSON lines (evidence)") from error
+        raise BenchFault(f"{file}: is no log of commands: {error}; expected JSON lines (evidence)") from error
 
 
 def who_left(left: Leftover, commands: Iterable[SentCommand], tests: Sequence[Ran]) -> str:

@@ -115,7 +115,7 @@ def diff(before: Snapshot, after: Snapshot) -> list[Leftover]:
     if (before.server, before.depth) != (after.server, after.depth):
         raise BenchFault(
             f"state: {after.server} ({after.depth}) is compared with {before.server} ({before.depth}); "
-            "expected: the same server to the same depth (snapshot)"
+            "expected the same server to the same depth (snapshot)"
         )
     volatile = list(LEFT_OUT)
     if any("irqbalance" in each.values.get("processes", {}) for each in (before, after)):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from niclab.run.server import Server
 
 WITHIN_S = 60.0
-"""House rule: a server that is much slower than any that was measured has answered by then."""
+"""Assumption: a server that is much slower than any that was measured has answered by then."""
 SWITCH = "switch"
 
 

@@ -69,7 +69,7 @@ class Baseline(Record):
 
 
 class Accepting(Enum):
-    """What becomes of a baseline that exists already: refuse, hold both days, or hold the new one alone."""
+    """The fate of a baseline that exists already: refuse, hold both days, or hold the new one alone."""
 
     FIRST = "first"
     ANOTHER_DAY = "another day"
@@ -94,7 +94,7 @@ class BaselineStore:
         found = self._load(path)
         if found.better is not measurement.better:
             raise BenchFault(
-                f"{path}: better: {found.better.value} is not wanted; wanted: {measurement.better.value}, "
+                f"{path}: better: {found.better.value} is not wanted; expected {measurement.better.value}, "
                 f"as {measurement.test!r} measures it"
             )
         return found
@@ -133,7 +133,7 @@ class BaselineStore:
         measurements = read(run_dir)
         run = read_run(run_dir)
         problems = [] if run.get("finished") else [f"{run_dir}: the run is not finished"]
-        problems += [] if measurements else [f"{run_dir}: no measurements; wanted: at least one"]
+        problems += [] if measurements else [f"{run_dir}: no measurements; expected at least one"]
         for each in measurements:
             problems += self._refusals(each, how)
         if problems:
@@ -160,9 +160,7 @@ class BaselineStore:
     def _refusals(self, measurement: Measurement, how: Accepting) -> Iterator[str]:
         subject = f"{measurement.metric} of {measurement.test!r}"
         if len(measurement.samples) < FEWEST_OF_A_BASELINE:
-            yield (
-                f"{subject}: {len(measurement.samples)} samples; wanted: at least {FEWEST_OF_A_BASELINE} for a baseline"
-            )
+            yield f"{subject}: {len(measurement.samples)} samples; expected at least {FEWEST_OF_A_BASELINE}"
         known = self.find(measurement)
         if known is None:
             return
@@ -170,13 +168,13 @@ class BaselineStore:
         if how is Accepting.FIRST:
             yield (
                 f"{subject}: {path} holds a baseline of {last.taken[:10]} from run {last.run}; "
-                "wanted: --another-day, when both are to hold, or --replace, when the new one is to hold instead"
+                "expected --another-day, when both are to hold, or --replace, when the new one is to hold instead"
             )
         same = [day for day in known.days if day.taken[:10] == measurement.taken[:10]]
         if how is Accepting.ANOTHER_DAY and same:
             yield (
-                f"{subject}: {path} holds a run of {same[0].taken[:10]} already, {same[0].run}; wanted: one of another "
-                "day, as two of one day do not show how days differ"
+                f"{subject}: {path} holds a run of {same[0].taken[:10]} already, {same[0].run}; expected one of "
+                "another day, as two of one day do not show how days differ"
             )
 
     def _path(self, measurement: Measurement) -> Path:
@@ -186,7 +184,7 @@ class BaselineStore:
         found = load(path, Baseline)
         if found.holding > len(found.history):
             raise BenchFault(
-                f"{path}: holding: {found.holding} is not wanted; wanted: at most the {len(found.history)} of history"
+                f"{path}: holding: {found.holding} is not wanted; expected at most the {len(found.history)} of history"
             )
         wanted = _file_name(found.key, found.metric, found.unit)
         if path.name != wanted:

@@ -151,9 +151,9 @@ def t_boundaries(looks: tuple[int, ...], alpha: float, spending: Spending) -> tu
         ValueError: For looks that do not rise or begin below 2, or an alpha outside 0..0.5.
     """
     if not looks or looks[0] < 2 or any(a >= b for a, b in pairwise(looks)):
-        raise ValueError(f"looks {looks!r}; wanted: rising numbers of repeats, the first at least 2")
+        raise ValueError(f"looks {looks!r}; expected rising numbers of repeats, the first at least 2")
     if not 0 < alpha < 0.5:
-        raise ValueError(f"alpha {alpha!r}; wanted: more than 0 and less than 0.5")
+        raise ValueError(f"alpha {alpha!r}; expected more than 0 and less than 0.5")
     found: list[float] = []
     spent = 0.0
     chain: _Surviving | None = None

@@ -21,7 +21,7 @@ def conclude(results: Mapping[str, Outcome]) -> None:
         ValueError: Without results: nothing asked is not an answer.
     """
     if not results:
-        raise ValueError("no results; wanted: at least one")
+        raise ValueError("no results; expected at least one")
     lines = [
         f"{subject}: {result.reason}" for subject, result in results.items() if result.decision is not Decision.MET
     ]

@@ -1,4 +1,4 @@
-"""How much a figure differs from day to day, on the same card under the same conditions.
+"""The difference of a figure from day to day, on the same card under the same conditions.
 
 Runs of one day do not show it: temperature, memory layout after a boot, and what else the servers do change between
 days. Whoever compares today with one other day by the spread of their runs alone calls a usual day a slower card.
@@ -45,7 +45,7 @@ def day_to_day(means: Sequence[float]) -> DayToDay:
         ValueError: Without a day.
     """
     if not means:
-        raise ValueError("no days; wanted: at least one")
+        raise ValueError("no days; expected at least one")
     shown = stdev(means) if len(means) > 1 else 0.0
     assumed = math.log1p(ASSUMED_PERCENT / 100)
     if len(means) < ENOUGH_DAYS and shown <= assumed:

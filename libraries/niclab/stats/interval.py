@@ -129,5 +129,5 @@ def sample_skewness(sample: Sequence[float]) -> float:
 
 def _tail(level: float) -> float:
     if not 0 < level < 1:
-        raise ValueError(f"level {level!r}; wanted: more than 0 and less than 1")
+        raise ValueError(f"level {level!r}; expected more than 0 and less than 1")
     return (1 - level) / 2

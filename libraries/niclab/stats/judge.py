@@ -70,7 +70,7 @@ def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: 
         ValueError: For less pairs than the first look needs, or a figure that is not above 0.
     """
     if len(pairs) < plan.first_look:
-        raise ValueError(f"{len(pairs)} pairs; wanted: at least {plan.first_look}")
+        raise ValueError(f"{len(pairs)} pairs; expected at least {plan.first_look}")
     before = _logs([one for one, _ in pairs], "baseline")
     after = _logs([other for _, other in pairs], "setting")
     sample = tuple(b - a for a, b in zip(before, after, strict=True))
@@ -206,8 +206,8 @@ def _change(look: Look, direction: Direction) -> Change:
 def _reason(case: _Case, look: Look, effective_n: float) -> str:
     estimate, low, high = rounded(look.estimate, look.low, look.high, signed=case.unit.startswith("%"))
     said = (
-        f"{estimate} {case.unit}, {100 * case.plan.level:g} % interval {low} to {high} ({look.n} {case.counted}), "
-        f"{case.expected.text}: {look.decision.value}"
+        f"{estimate} {case.unit}, {100 * case.plan.level:g} % interval {low} to {high} ({look.n} {case.counted}); "
+        f"expected {case.expected.text}: {look.decision.value}"
     )
     if case.direction and _change(look, case.direction) is not Change.UNCLEAR:
         said += f"; {_change(look, case.direction).value} than the baseline"
@@ -237,6 +237,6 @@ def _logs(values: Sequence[float], what: str) -> tuple[float, ...]:
     for place, value in enumerate(checked):
         if value <= 0:
             raise ValueError(
-                f"{what}[{place}]: {value!r} is not wanted; wanted: more than 0, to be compared in percent"
+                f"{what}[{place}]: {value!r} is not wanted; expected more than 0, to be compared in percent"
             )
     return tuple(math.log(value) for value in checked)

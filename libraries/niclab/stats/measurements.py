@@ -119,7 +119,7 @@ def read(run_dir: Path) -> tuple[Measurement, ...]:
         if earlier is not measurement:
             raise BenchFault(
                 f"{path}: measurements.{number}: {measurement.metric} of {measurement.test!r} has the same key as that "
-                f"of {earlier.test!r}; wanted: parameters that tell them apart"
+                f"of {earlier.test!r}; expected parameters that tell them apart"
             )
     return found
 
@@ -136,7 +136,7 @@ def add(run_dir: Path, measurement: Measurement) -> None:
         if other.identity == measurement.identity:
             raise BenchFault(
                 f"{path}: {measurement.metric} of {measurement.test!r} has the same key as that of {other.test!r}; "
-                "wanted: parameters that tell them apart"
+                "expected parameters that tell them apart"
             )
     content = Measurements(format=FORMAT, measurements=(*known, measurement))
     write_json(path, content.model_dump(mode="json"))
@@ -170,7 +170,7 @@ def _problems(error: ValidationError) -> list[str]:
         elif each["type"] == "extra_forbidden":
             lines.append(f"{where}: is not known here")
         else:
-            lines.append(f"{where}: {repr(each['input'])[:80]} is not wanted; wanted: {each['msg']}")
+            lines.append(f"{where}: {repr(each['input'])[:80]} is not wanted; expected {each['msg']}")
     return lines
 
 

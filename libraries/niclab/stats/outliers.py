@@ -12,7 +12,7 @@ from niclab.stats.student import t_quantile
 FALSE_ALARMS = 0.01
 """Probability of a warning among independent normal runs, for all runs of an answer together."""
 WORTH_A_WARNING = 0.05
-"""House rule: of the limit; closer to the others is not far, however steady these are."""
+"""Assumption: of the limit; closer to the others is not far, however steady these are."""
 _FEWEST = 4
 
 

@@ -30,7 +30,7 @@ def estimate(values: Sequence[float], plan: SamplingPlan, width: float) -> Estim
         ValueError: For less values than the first look needs.
     """
     if len(values) < plan.first_look:
-        raise ValueError(f"{len(values)} runs; wanted: at least {plan.first_look}")
+        raise ValueError(f"{len(values)} runs; expected at least {plan.first_look}")
     found: Estimate | None = None
     for n, critical in zip(plan.looks, plan.boundaries, strict=True):
         if n > len(values) or (found is not None and found.narrow):
@@ -63,5 +63,5 @@ def repeat_until(
         if len(values) in plan.looks and enough(values):
             break
     if len(values) < plan.first_look:
-        raise Undecided(f"{len(values)} runs made when the time was spent; wanted: at least {plan.first_look}")
+        raise Undecided(f"{len(values)} runs made when the time was spent; expected at least {plan.first_look}")
     return values

@@ -39,7 +39,7 @@ class Expected:
 
     def __post_init__(self) -> None:
         if not (self.low <= self.high and (math.isfinite(self.low) or math.isfinite(self.high)) and self.text.strip()):
-            raise ValueError(f"expected {self.text!r}: {self.low!r} to {self.high!r}; wanted: a text, and a region")
+            raise ValueError(f"expected {self.text!r}: {self.low!r} to {self.high!r}; expected a text, and a region")
 
     def decide(self, low: float, high: float) -> Decision:
         """The answer when the true value is known to lie in ``low`` to ``high``."""
@@ -52,32 +52,27 @@ class Expected:
 
 def at_least(limit: float, source: str = "") -> Expected:
     """The mean is ``limit`` or more, in the unit of the values."""
-    return Expected(_of(f"limit at least {_finite(limit):g}", source), limit, math.inf)
+    return Expected(_of(f"at least {_finite(limit):g}", source), limit, math.inf)
 
 
 def at_most(limit: float, source: str = "") -> Expected:
     """The mean is ``limit`` or less, in the unit of the values."""
-    return Expected(_of(f"limit at most {_finite(limit):g}", source), -math.inf, limit)
+    return Expected(_of(f"at most {_finite(limit):g}", source), -math.inf, limit)
 
 
 def raises_by(percent: float, source: str = "") -> Expected:
     """A setting raises the figure by at least ``percent`` % of the baseline."""
-    return Expected(_of(f"wanted at least {_positive(percent):g} % more", source), percent, math.inf)
+    return Expected(_of(f"at least {_positive(percent):g} % more", source), percent, math.inf)
 
 
 def lowers_by(percent: float, source: str = "") -> Expected:
     """A setting lowers the figure by at least ``percent`` % of the baseline."""
-    return Expected(_of(f"wanted at least {_positive(percent, below=100):g} % less", source), -math.inf, -percent)
-
-
-def stays_within(percent: float, source: str = "") -> Expected:
-    """A setting moves the figure by at most ``percent`` % of the baseline, either way."""
-    return Expected(_of(f"wanted within {_positive(percent, below=100):g} % either way", source), -percent, percent)
+    return Expected(_of(f"at least {_positive(percent, below=100):g} % less", source), -math.inf, -percent)
 
 
 def not_worse_by(percent: float, direction: Direction, source: str = "") -> Expected:
     """The figure is worse than its baseline by at most ``percent`` %; an improvement of any size will do."""
-    text = _of(f"wanted at most {_positive(percent, below=100):g} % worse ({direction} is better)", source)
+    text = _of(f"at most {_positive(percent, below=100):g} % worse ({direction} is better)", source)
     return Expected(text, -percent, math.inf) if direction is Direction.HIGHER else Expected(text, -math.inf, percent)
 
 
@@ -138,11 +133,11 @@ def _of(text: str, source: str) -> str:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"limit {value!r}; wanted: a finite number")
+        raise ValueError(f"limit {value!r}; expected a finite number")
     return value
 
 
 def _positive(percent: float, below: float = math.inf) -> float:
     if not 0 < percent < below:
-        raise ValueError(f"{percent!r} %; wanted: more than 0 and less than {below:g}")
+        raise ValueError(f"{percent!r} %; expected more than 0 and less than {below:g}")
     return percent

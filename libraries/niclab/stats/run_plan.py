@@ -11,7 +11,7 @@ from niclab.stats.boundaries import Spending, t_boundaries
 
 _LARGEST_CORRELATION = 0.9
 CORRELATION = 0.3
-"""House rule: runs a few seconds apart share caches, clocks and temperatures; at most so much of their spread."""
+"""Assumption: runs a few seconds apart share caches, clocks and temperatures; at most so much of their spread."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SamplingPlan:
 
     def _want(self, field: str, holds: bool, wanted: str) -> None:
         if not holds:
-            raise ValueError(f"plan: {field}: {getattr(self, field)!r} is not wanted; wanted: {wanted}")
+            raise ValueError(f"plan: {field}: {getattr(self, field)!r} is not wanted; expected {wanted}")
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ def schedule(variants: Sequence[str], blocks: int, *, seed: int, warm_up_runs: i
     if not variants or len(set(variants)) != len(variants) or blocks < 1 or warm_up_runs < 0:
         raise ValueError(
             f"variants {list(variants)!r}, {blocks} blocks, {warm_up_runs} warm-up runs; "
-            "wanted: different variants, at least 1 block, no negative number"
+            "expected different variants, at least 1 block, no negative number"
         )
     generator = random.Random(seed)
     turns = [Turn(block, variant) for block in range(1 - warm_up_runs, 1) for variant in variants]

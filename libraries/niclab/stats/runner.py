@@ -78,5 +78,5 @@ def measure_effect(
             if result.decision is not Decision.UNDECIDED:
                 break
     if result is None:
-        raise Undecided(f"{len(pairs)} pairs made when the time was spent; wanted: at least {plan.first_look}")
+        raise Undecided(f"{len(pairs)} pairs made when the time was spent; expected at least {plan.first_look}")
     return pairs, result

@@ -17,10 +17,10 @@ def numbers(values: Sequence[float], *, at_least: int, what: str = "values") -> 
         ValueError: When there are fewer than ``at_least``, or one is not a finite number.
     """
     if len(values) < at_least:
-        raise ValueError(f"{len(values)} {what}; wanted: at least {at_least}")
+        raise ValueError(f"{len(values)} {what}; expected at least {at_least}")
     for place, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"{what}[{place}]: {value!r} is not wanted; wanted: a finite number")
+            raise ValueError(f"{what}[{place}]: {value!r} is not wanted; expected a finite number")
     return tuple(map(float, values))
 
 

@@ -19,7 +19,7 @@ def t_upper_tail(t: float, df: float) -> float:
         ValueError: When ``df`` is not positive or ``t`` is not a number.
     """
     if not df > 0 or math.isnan(t):
-        raise ValueError(f"t {t!r} with {df!r} degrees of freedom; wanted: a number, and more than 0")
+        raise ValueError(f"t {t!r} with {df!r} degrees of freedom; expected a number, and more than 0")
     half = _incomplete_beta(df / (df + t * t), df / 2) / 2
     return half if t >= 0 else 1 - half
 
@@ -32,7 +32,7 @@ def t_quantile(upper: float, df: float) -> float:
         ValueError: For another ``upper`` or a ``df`` that is not positive.
     """
     if not 0 < upper < 1:
-        raise ValueError(f"upper tail {upper!r}; wanted: more than 0 and less than 1")
+        raise ValueError(f"upper tail {upper!r}; expected more than 0 and less than 1")
     if upper > 0.5:
         return -t_quantile(1 - upper, df)
     low, high = 0.0, 1.0

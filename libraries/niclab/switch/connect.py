@@ -45,7 +45,7 @@ def require_open(switch: Switch, entry: SwitchEntry) -> None:
     if shut:
         raise BenchFault(
             f"{switch.name}: ports found shut that no run of this bench has shut: {', '.join(shut)}; "
-            f"wanted: every port in switch.ports of the bench file open; open them if nobody needs them shut"
+            f"expected every port in switch.ports of the bench file open; open them if nobody needs them shut"
         )
 
 

@@ -115,7 +115,7 @@ class SwitchModel(Sheet):
             BenchFault: When it has none.
         """
         if self.vlans.access_vlan_oid is None:
-            raise BenchFault(f"switch model {self.model}: no access_vlan_oid; wanted: one, with mib: per-port")
+            raise BenchFault(f"switch model {self.model}: no access_vlan_oid; expected one, with mib: per-port")
         return Variable("accessVlan", self.vlans.access_vlan_oid, ValueKind.INTEGER)
 
     @property
@@ -170,5 +170,5 @@ def load_model(name: str, directory: Path = DIRECTORY) -> SwitchModel:
     file = directory / f"{name}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(each.stem for each in directory.glob("*.yaml"))) or "none yet"
-        raise BenchFault(f"{shown_file(file)}: no such switch model; wanted: this file, or one of {known}")
+        raise BenchFault(f"{shown_file(file)}: no such switch model; expected this file, or one of {known}")
     return load(file, SwitchModel, SwitchModel.problems)

@@ -18,7 +18,7 @@ from niclab.transports.snmp.snmp_agent import SnmpAgent
 from niclab.transports.snmp.snmp_records import Value
 
 CLOCK_SLACK_S = 3.0
-"""House rule: how far its uptime may run apart from the controller's clock, and a hundredth of the time besides."""
+"""Assumption: how far its uptime may run apart from the controller's clock, and a hundredth of the time besides."""
 _CHASSIS = 3  # PhysicalClass (RFC 6933)
 _TICKS_WRAP = 1 << 32
 

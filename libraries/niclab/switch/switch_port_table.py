@@ -54,7 +54,7 @@ class Ports:
         self._names = {index[0]: text(value) for index, value in self._agent.walk(column).items()}
         if not self._names:
             raise BenchFault(
-                f"{self._agent.name}: {column.name} ({column.oid}) has no rows; wanted: the names of ports"
+                f"{self._agent.name}: {column.name} ({column.oid}) has no rows; expected the names of ports"
             )
         return self._names
 
@@ -73,7 +73,7 @@ class Ports:
         if len(matching) != 1:
             listed = ", ".join(dict.fromkeys(name for name in self._names.values() if name))
             how = "no port" if not matching else f"{len(matching)} ports"
-            raise BenchFault(f"{self._agent.name}: {how} named {port!r}; wanted: one; {column.name} has {listed}")
+            raise BenchFault(f"{self._agent.name}: {how} named {port!r}; expected one; {column.name} has {listed}")
         return matching[0]
 
     def state(self, port: str) -> PortState:
@@ -142,7 +142,7 @@ class Ports:
         needed = [uptime, *(of_port[name] for name in COUNTERS if name not in _MAY_BE_MISSING)]
         if missing := [one for one in needed if found[one] is None]:
             listed = ", ".join(map(str, missing))
-            raise NoSuchVariable(f"{self._agent.name}: port {port} has no counters {listed}; wanted: all of IF-MIB")
+            raise NoSuchVariable(f"{self._agent.name}: port {port} has no counters {listed}; expected all of IF-MIB")
         values = {name: _number_or_none(found[instance]) for name, instance in of_port.items()}
         return PortCounters(
             uptime_ticks=found[uptime],  # type: ignore[arg-type]  # what is needed is there
@@ -159,7 +159,7 @@ class Ports:
         except ValueError as error:
             wanted = ", ".join(f"{each.value} ({each.name})" for each in kind)
             raise BenchFault(
-                f"{self._agent.name}: port {port}: {instance} is {value!r}; wanted: one of {wanted}"
+                f"{self._agent.name}: port {port}: {instance} is {value!r}; expected one of {wanted}"
             ) from error
 
 
@@ -174,12 +174,12 @@ def difference(before: PortCounters, after: PortCounters, subject: str) -> dict[
     if after.discontinuity_ticks != before.discontinuity_ticks:
         raise BenchFault(
             f"{subject}: the counters jumped (ifCounterDiscontinuityTime {before.discontinuity_ticks} before, "
-            f"{after.discontinuity_ticks} now); wanted: counters that only count"
+            f"{after.discontinuity_ticks} now); expected counters that only count"
         )
     if after.uptime_ticks < before.uptime_ticks:
         raise BenchFault(
             f"{subject}: the switch restarted (sysUpTime {before.uptime_ticks / 100:g} s before, "
-            f"{after.uptime_ticks / 100:g} s now); wanted: counters of one run"
+            f"{after.uptime_ticks / 100:g} s now); expected counters of one run"
         )
     counted: dict[str, int] = {}
     for name in COUNTERS:
@@ -189,7 +189,7 @@ def difference(before: PortCounters, after: PortCounters, subject: str) -> dict[
         bits = 32 if name in OF_32_BITS else 64
         counted[name] = (last - first) % (1 << bits)
         if counted[name] >= 1 << (bits - 1):
-            raise BenchFault(f"{subject}: {name} ran backwards, from {first} to {last}; wanted: a counter")
+            raise BenchFault(f"{subject}: {name} ran backwards, from {first} to {last}; expected a counter")
     return counted
 
 

@@ -50,7 +50,7 @@ def carry_out(switch: Switch, command: str) -> None:
         case ["remove-vlan", vlan] if vlan.isdecimal():
             switch.vlans.delete(int(vlan))
         case _:
-            raise BenchFault(f"{switch.name}: undo command {command!r} is not wanted; wanted: {_WANTED}")
+            raise BenchFault(f"{switch.name}: undo command {command!r} is not wanted; expected {_WANTED}")
 
 
 def _words(command: str) -> list[str]:

@@ -59,7 +59,7 @@ class Vlans:
         self._need(VlanMib.Q_BRIDGE)
         self._model.require_settable(Settable.VLANS, self._agent.name)
         if not FIRST_VLAN <= vlan <= LAST_VLAN:
-            raise BenchFault(f"{self._agent.name}: VLAN {vlan} is not wanted; wanted: {FIRST_VLAN}..{LAST_VLAN}")
+            raise BenchFault(f"{self._agent.name}: VLAN {vlan} is not wanted; expected {FIRST_VLAN}..{LAST_VLAN}")
         status = self._model.variable("dot1qVlanStaticRowStatus").at(vlan)
         self._agent.set_and_see(
             (status, _CREATE_AND_GO), within_s=self._model.set_seen_within_s, same=lambda found, _: found == _ACTIVE
@@ -87,7 +87,7 @@ class Vlans:
         else:
             self._set_by_lists(port, wanted)
         if (found := self.of(port)) != wanted:
-            raise BenchFault(f"{self._agent.name}: port {port} has VLANs {found}; wanted: {wanted}")
+            raise BenchFault(f"{self._agent.name}: port {port} has VLANs {found}; expected {wanted}")
 
     def bridge_port(self, port: str) -> int:
         """The number by which the bridge MIBs call the port.

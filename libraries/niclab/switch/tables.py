@@ -95,9 +95,9 @@ class Tables:
 
 def _no_bridge(vlan: int | None) -> str:
     if vlan is not None:
-        return f"dot1dBasePortIfIndex of VLAN {vlan} has no rows; wanted: VLANs with ports in switch.snmp.bridge_vlans"
+        return f"dot1dBasePortIfIndex of VLAN {vlan} has no rows; expected VLANs with ports in switch.snmp.bridge_vlans"
     wanted = "a switch with a bridge, or, where it has one for each VLAN (Cisco IOS), the VLANs of the bench's ports"
-    return f"dot1dBasePortIfIndex has no rows; wanted: {wanted} in switch.snmp.bridge_vlans"
+    return f"dot1dBasePortIfIndex has no rows; expected {wanted} in switch.snmp.bridge_vlans"
 
 
 def _whole(value: Value | None) -> int:

@@ -26,7 +26,7 @@ def mac(value: Value, what: str) -> str:
     """
     assert isinstance(value, bytes)
     if len(value) != _MAC_BYTES:
-        raise BenchFault(f"{what} is {shown(value)}; wanted: a MAC address of 6 octets")
+        raise BenchFault(f"{what} is {shown(value)}; expected a MAC address of 6 octets")
     return value.hex(":")
 
 
@@ -63,5 +63,5 @@ def lacp_flags(value: Value, what: str) -> LacpFlags:
     """
     assert isinstance(value, bytes)
     if len(value) != 1:
-        raise BenchFault(f"{what} is {shown(value)}; wanted: the 8 flags of a LacpState in one octet")
+        raise BenchFault(f"{what} is {shown(value)}; expected the 8 flags of a LacpState in one octet")
     return LacpFlags(*(bool(value[0] & (0x80 >> bit)) for bit in range(8)))

@@ -14,7 +14,7 @@ from niclab.transports import ConnectionLost
 
 
 class ToyCard:
-    def card_fails(self, message: str = "dut.p0 trained to x4, sheet wants x8") -> None:
+    def card_fails(self, message: str = "dut.p0 trained to x4; expected x8 (sheet)") -> None:
         raise CardFailure(message)
 
     def bench_faults(self, message: str = "dut BMC: silent for 5 s") -> None:
@@ -24,7 +24,7 @@ class ToyCard:
         raise ConnectionLost("dut: gone while 'lspci' ran")
 
     def cannot_tell(self) -> None:
-        raise Undecided("throughput 940 +- 80 Mbit/s, sheet wants 900 Mbit/s")
+        raise Undecided("throughput 940 +- 80 Mbit/s; expected 900 Mbit/s (sheet)")
 
     def not_applicable(self, message: str = "bench virtual has no switch") -> None:
         raise NotApplicable(message)

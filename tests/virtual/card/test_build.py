@@ -47,7 +47,7 @@ def test_a_driver_for_a_package_calls_itself_what_it_is_told() -> None:
     ("name", "version", "message"),
     [
         ("be3net", "1.0", "no driver 'be3net'; there are be2net"),
-        ("be2net", 'x"; evil', "wanted letters, digits"),
+        ("be2net", 'x"; evil', "expected letters, digits"),
     ],
 )
 def test_a_driver_that_cannot_be_is_refused(name: str, version: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Where modules are built: by this machine's compiler for a kernel of its release, else in a root of the kernel's."""
+"""Builds of modules: by this machine's compiler for a kernel of its release, else in a root of the kernel's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROGRAMS = {
 
 @pytest.fixture
 def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What programs of the test's were called with; none of them does anything but lay files."""
+    """The arguments of the test's programs; none of them does anything but lay files."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name, script in PROGRAMS.items():

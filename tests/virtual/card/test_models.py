@@ -76,8 +76,8 @@ def test_a_card_of_conventional_pci_has_no_generation_and_a_bus_rate() -> None:
 @pytest.mark.parametrize(
     ("section", "field", "wanted"),
     [
-        ("firmware", "activation", "'warp': wanted one of driver-reload, reset, power-cycle"),
-        ("coalescing", "vectors", "'warp': wanted one of refuse-sending, sending-follows"),
+        ("firmware", "activation", "'warp'; expected one of driver-reload, reset, power-cycle"),
+        ("coalescing", "vectors", "'warp'; expected one of refuse-sending, sending-follows"),
     ],
 )
 def test_an_unknown_word_is_refused(section: str, field: str, wanted: str) -> None:

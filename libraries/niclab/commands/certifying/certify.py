@@ -64,7 +64,7 @@ FIGURES = LISTENERS / "Figures.py"
 JUNIT_NAME = "junit.xml"
 PROGRESS = LISTENERS / "LiveProgress.py"
 OFFLINE_WITHIN_S = 1800.0
-"""House rule: a controller that works takes seconds for a dry run, and minutes to merge the outputs of a day."""
+"""Assumption: a controller that works takes seconds for a dry run, and minutes to merge the outputs of a day."""
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -170,7 +170,7 @@ def require_committed() -> None:
     state = runfolder.git_state(REPOSITORY)
     if state is not None and state["local_changes"]:
         found = f"{REPOSITORY}: files differ from commit {state['commit'][:12]}"
-        raise BenchFault(f"{found}; expected: none on a bench of real cards, or --allow-local-changes")
+        raise BenchFault(f"{found}; expected none on a bench of real cards, or --allow-local-changes")
 
 
 def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, stop: StopOrder | None = None) -> int:
@@ -327,7 +327,7 @@ def bounded(command: Sequence[str], what: str, environment: Mapping[str, str]) -
             command, env=environment, capture_output=True, text=True, check=False, timeout=OFFLINE_WITHIN_S
         )
     except subprocess.TimeoutExpired as error:
-        raise BenchFault(f"{what}: did not end within {OFFLINE_WITHIN_S:g} s; expected: seconds") from error
+        raise BenchFault(f"{what}: did not end within {OFFLINE_WITHIN_S:g} s; expected seconds") from error
 
 
 def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:

@@ -20,12 +20,12 @@ from niclab.card.card_file import CARDS
 from niclab.commands.results.report import look_for_tools
 from niclab.core.abort import ENDING
 from niclab.core.exit_status import GRAVEST_FIRST, ExitStatus
-from niclab.core.turns import LOCK
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import RESULTS
 from niclab.report import warn, write_atomically
 from niclab.report.evidence.runfolder import LATEST
 from niclab.report.pages.several import CardRun, merge_allure, summary_page
+from niclab.traffic.runs.turns import LOCK
 
 PAGE = "summary.html"
 NICLAB = (sys.executable, "-m", "niclab.commands.cli")
@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> ExitStatus:
 
 
 def run(cards: Sequence[str], benches: Sequence[Path], words: Sequence[str], results: Path) -> ExitStatus:
-    """Qualify cards, as many at a time as there are benches; return the gravest status of all.
+    """Qualify cards, as many at a time as there are benches; return the worst status of all.
 
     Args:
         cards: Names of the card sheets.
@@ -69,7 +69,7 @@ def run(cards: Sequence[str], benches: Sequence[Path], words: Sequence[str], res
         load_card(card)
     for what, given in (("bench", names), ("card", cards)):
         if len(set(given)) != len(given):
-            raise BenchFault(f"certify-all: {what}: {', '.join(given)}; expected: each once")
+            raise BenchFault(f"certify-all: {what}: {', '.join(given)}; expected each once")
     tools = look_for_tools()
     folder = results / f"all-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     folder.mkdir(parents=True)
@@ -141,7 +141,7 @@ class _Benches:
         own.mkdir()
         command = [*NICLAB, "certify", str(file), "--card", card, *self._words]
         environment = os.environ | {LOCK: str(self._folder / "measuring.lock")}
-        with (own / "said.txt").open("wb") as said:
+        with (own / "output.txt").open("wb") as said:
             process = subprocess.Popen(
                 [*command, "--results", str(own)],
                 stdin=subprocess.DEVNULL,

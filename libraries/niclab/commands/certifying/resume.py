@@ -82,7 +82,7 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
     call, evidence = _call(run_dir), run_dir / EVIDENCE_FOLDER
     certify.read_secrets(call.bench)
     if held is not None and held.file.resolve() != call.bench.file.resolve():
-        raise BenchFault(f"bench {held.file}: is held; expected: {call.bench.file}, on which the run was killed")
+        raise BenchFault(f"bench {held.file}: is held; expected {call.bench.file}, on which the run was killed")
     with Journal.for_bench(call.bench.name).hold():  # a run that goes on holds it
         _cut_torn_lines(evidence)
         before = read_so_far(evidence / FILE)
@@ -110,7 +110,7 @@ def _call(run_dir: Path) -> _Call:
     """Return the original arguments of the run, as long as nothing of it has changed."""
     run = read_run(run_dir)
     if run.get("finished") and (run_dir / CERTIFICATE_FILE).exists():
-        raise BenchFault(f"{run_dir}: has finished at {run['finished']}; expected: a run that was killed")
+        raise BenchFault(f"{run_dir}: has finished at {run['finished']}; expected a run that was killed")
     called: dict[str, Any] = run.get("called") or {}
     missing = [name for name in ("bench", "card", "plan") if not called.get(name)]
     if missing:
@@ -121,10 +121,10 @@ def _call(run_dir: Path) -> _Call:
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: plan.file}
     for kind, file in {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE}.items():
         if file.read_bytes() != kept(run_dir, kind).read_bytes():
-            raise BenchFault(f"{file}: has changed since the run began; expected: {kept(run_dir, kind)}")
+            raise BenchFault(f"{file}: has changed since the run began; expected {kept(run_dir, kind)}")
     now, then = git_state(REPOSITORY), run.get("git")
     if now != then:
-        raise BenchFault(f"{REPOSITORY}: is at {now}; expected: {then}, as when the run began")
+        raise BenchFault(f"{REPOSITORY}: is at {now}; expected {then}, as when the run began")
     suites = certify.only(str(called.get("suites") or "").splitlines())
     options = [*certify.chosen(bench, called["card"], sheet, plan.profile.value, systems), *suites]
     return _Call(bench, sheet, options, str(run["started"]))

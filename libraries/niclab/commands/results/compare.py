@@ -87,7 +87,7 @@ def run(first: Path, second: Path, page: Path | None = None) -> int:
     """
     found = differences(read(first), read(second))
     if not found:
-        raise BenchFault(f"{first / FILE}, {second / FILE}: have no figure in common; expected: at least one")
+        raise BenchFault(f"{first / FILE}, {second / FILE}: have no figure in common; expected at least one")
     conditions = _conditions(first, second)
     for name, one, other in conditions:
         print(f"{name}: {one}; {other}")

@@ -66,7 +66,7 @@ def run(card: str, results: Path, page: Path | None = None) -> int:
         fill(results, store)
         runs = store.runs_of(card)
         if not runs:
-            raise BenchFault(f"{results}: holds no finished run of card {card!r}; expected: at least one")
+            raise BenchFault(f"{results}: holds no finished run of card {card!r}; expected at least one")
         text = page_of_card(store, card, runs)
     for each in runs:
         print(f"{each.started}  {each.verdict:<14}  {each.software}  {each.run}")

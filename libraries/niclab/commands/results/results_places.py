@@ -1,4 +1,4 @@
-"""Where the results of a lab are: folders of runs, and the store that has them all."""
+"""Places of the results of a lab: folders of runs, and the store that has them all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 URL = "NICLAB_STORE"
 """Environment variable with the URL of the store of the lab; by default it is a file next to the runs."""
 DEPTHS = ("2*", "*/2*", "*/*/2*")
-"""Where run folders are below a folder of results: by themselves, of a build, of a bench of ``certify-all``."""
+"""Places of run folders below a folder of results: by themselves, of a build, of a bench of ``certify-all``."""
 
 
 def store_is_there(results: Path) -> bool:

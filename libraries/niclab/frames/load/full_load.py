@@ -33,7 +33,7 @@ SECONDS: Mapping[Profile, SamplingPlan] = {
     Profile.QUICK: SamplingPlan(first_look=12, met_from=12, most=36, step=6, warm_up_runs=0, correlation=0.6),
     Profile.FULL: SamplingPlan(first_look=300, met_from=300, most=600, step=60, warm_up_runs=0, correlation=0.6),
 }
-"""How long load lasts: longer only while a rate is undecided. Seconds in a row are more alike than runs."""
+"""The duration of the load: longer only while a rate is undecided. Seconds in a row are more alike than runs."""
 AROUND_S = 120
 """Assumption: within this time all samplers begin and the last flow is asked to end, on servers without CPU time left.
 Measured on an emulated server: 13 s and 10 s."""

@@ -100,7 +100,7 @@ def stalls(port: Port, looks: Sequence[LoadLook], wanted: WantedLoad | None) -> 
         carried = rates(looks, way)
         usual = wanted.mbps if wanted is not None else sum(carried) / len(carried)
         if min(carried) < LEAST_OF_WANTED * usual or not usual:
-            least = f"wanted: at least {LEAST_OF_WANTED:g} of {usual:.2f}"
+            least = f"expected at least {LEAST_OF_WANTED:g} of {usual:.2f}"
             found.append(port.trouble(f"{does} {min(carried):.2f} Mbit/s in the worst second of full load; {least}"))
     return found
 
@@ -140,7 +140,7 @@ def losses(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
     if backwards:
         return backwards
     gained = looks[-1].load.frames.since(looks[0].load.frames)
-    found = [f"counted {getattr(gained, name)} {name} under full load; wanted: none" for name in NEVER]
+    found = [f"counted {getattr(gained, name)} {name} under full load; expected none" for name in NEVER]
     troubles = [port.trouble(text) for name, text in zip(NEVER, found, strict=True) if getattr(gained, name)]
     counted = {name: getattr(gained, name) for name in LOST}
     lost, carried = sum(counted.values()), gained.rx_packets + gained.tx_packets
@@ -148,7 +148,9 @@ def losses(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
         named = ", ".join(f"{count} {name}" for name, count in counted.items() if count)
         share = f"{100 * lost / (carried + lost):.1f} %"
         troubles.append(
-            port.trouble(f"lost {share} of its frames under full load ({named}); wanted: at most {100 * MOST_LOST:g} %")
+            port.trouble(
+                f"lost {share} of its frames under full load ({named}); expected at most {100 * MOST_LOST:g} %"
+            )
         )
     return troubles
 

@@ -49,7 +49,7 @@ class Sampler:
         within = count * ONE_LASTS_S
         persistent_problems(lambda: self._short(count), within=within, every=EVERY_S)
         if short := self._short(2):
-            raise BenchFault(f"samples of the load within {within:g} s, wanted {count}: {', '.join(short)}")
+            raise BenchFault(f"samples of the load within {within:g} s; expected {count}: {', '.join(short)}")
         return {port: seen[:count] for port, seen in self._taken().items()}
 
     def _short(self, count: int) -> list[str]:
@@ -105,4 +105,4 @@ def _seconds(server: Server, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ReadError(f"{server.name}: sample of its load: time {text.strip()!r}; expected: seconds") from None
+        raise ReadError(f"{server.name}: sample of its load: time {text.strip()!r}; expected seconds") from None

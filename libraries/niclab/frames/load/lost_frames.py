@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from niclab.bench.records import Port, Role
 from niclab.frames.answers import ArrivedFlow
 from niclab.frames.blame.findings import Culprit
 from niclab.frames.ledger import Ledger, Leg
 from niclab.frames.spec import Arrives, FrameStream
 
 MOST_LOST = 0.01
-"""House rule: so large a part of the frames may be lost. Sound cards on emulated servers lose at most 0.001: TCP
+"""Assumption: so large a part of the frames may be lost. Sound cards on emulated servers lose at most 0.001: TCP
 overfills a queue for a moment, and then waits."""
 MOST_LOST_IN_A_ROW = 0.25
-"""House rule: so large a part of the frames of one second may be lost; sound cards lose at most 0.08 of them."""
+"""Assumption: so large a part of the frames of one second may be lost; sound cards lose at most 0.08 of them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class LostFrames:
 
     @property
     def lost(self) -> int:
-        """How many were lost."""
+        """The number of lost frames."""
         return sum(count for _, count in self.runs)
 
     def worst(self, in_a_row: int) -> int:
@@ -91,7 +90,7 @@ def too_many_under_load(lost: Iterable[LostFrames], per_s: int) -> list[TooManyL
         if each.lost <= MOST_LOST * each.sent and worst <= MOST_LOST_IN_A_ROW * per_s:
             continue
         where, culprit = _where_under_load(each)
-        wanted = f"wanted: at most {100 * MOST_LOST:g} %, and {MOST_LOST_IN_A_ROW * per_s:g} of {per_s} in a row"
+        wanted = f"expected at most {100 * MOST_LOST:g} %, and {MOST_LOST_IN_A_ROW * per_s:g} of {per_s} in a row"
         found.append(TooManyLost(f"{each}, {worst} of {per_s} in a row, {where}; {wanted}", culprit))
     return found
 
@@ -103,24 +102,17 @@ def _where_under_load(each: LostFrames) -> tuple[str, Culprit]:
     that has one, or of a switch.
     """
     leg, lost = each.leg, each.lost
-    if leg.looks[1].dropped:
-        return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
-    if leg.backwards:
-        port, said = leg.backwards[0]
-        return f"nobody knows where, as {said} at {port.name}", Culprit.TOOL
+    if unknown := unknown_where(leg):
+        return unknown, Culprit.TOOL
     sending, receiving = leg.counted
     counts = f"{leg.sender.name} counted {sending.tx_packets} sent, {leg.receiver.name} {receiving.rx_packets} received"
     if sending.tx_dropped + sending.tx_errors >= lost:
-        return f"counted as dropped by {leg.sender.name}", _owner(leg.sender)
+        return f"counted as dropped by {leg.sender.name}", culprit_of(leg.sender)
     if receiving.rx_lost >= lost:
-        return f"{receiving.rx_lost} counted as lost by {leg.receiver.name}", _owner(leg.receiver)
+        return f"{receiving.rx_lost} counted as lost by {leg.receiver.name}", culprit_of(leg.receiver)
     if abs(receiving.rx_packets - sending.tx_packets) <= lost // 2:
-        return f"lost behind {leg.receiver.name}: {counts}", _owner(leg.receiver)
+        return f"lost behind {leg.receiver.name}: {counts}", culprit_of(leg.receiver)
     return f"counted by nobody as lost: {counts}", Culprit.TOOL
-
-
-def _owner(port: Port) -> Culprit:
-    return Culprit.CARD if port.role is Role.DUT else Culprit.PEER
 
 
 def _runs(sent: int, came: ArrivedFlow | None) -> list[tuple[int, int]]:

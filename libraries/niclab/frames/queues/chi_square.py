@@ -26,7 +26,7 @@ def chi_square_upper_tail(value: float, df: int) -> float:
         ValueError: ``df`` is less than 1, or ``value`` is negative or no number.
     """
     if df < 1 or not value >= 0:
-        raise ValueError(f"chi-square {value!r} with {df!r} degrees of freedom; wanted: at least 0, and at least 1")
+        raise ValueError(f"chi-square {value!r} with {df!r} degrees of freedom; expected at least 0, and at least 1")
     half, odd = value / 2, df % 2
     found = math.erfc(math.sqrt(half)) if odd else 0.0
     if half == 0:

@@ -17,6 +17,7 @@ from niclab.frames.agent import StepAgent, running
 from niclab.frames.frame_agents import port_addresses
 from niclab.frames.queues import flow_content, flow_program
 from niclab.frames.queues.flow_content import ports_of
+from niclab.frames.server_agent import Agent, running
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.hash_records import FlowKind
 from niclab.run.run import Run
@@ -49,7 +50,7 @@ class Flows:
 
 @dataclass
 class Came:
-    """What came of flows at a port.
+    """The arrivals of flows at a port.
 
     ``queues``: flow -> the queue that it came by. ``unnoted``: flows of whose frames the driver has noted no queue.
     ``moved``: flows that came by two queues. ``others``: frames of something else.
@@ -75,9 +76,9 @@ class Came:
             came = {int(flow): int(noted) for flow, noted in said["came"].items()}
             moved, others, dropped = set(map(int, said["moved"])), int(said["others"]), int(said["dropped"])
         except (KeyError, ValueError, AttributeError, TypeError) as error:
-            raise ReadError(f"it said {str(said)[:200]}; expected: came, moved, others, dropped", server) from error
+            raise ReadError(f"it said {str(said)[:200]}; expected came, moved, others, dropped", server) from error
         if dropped:
-            raise BenchFault(f"{server}: the flow program had no room for {dropped} frames; expected: room for all")
+            raise BenchFault(f"{server}: the flow program had no room for {dropped} frames; expected room for all")
         for flow, noted in came.items():
             if noted:
                 self.moved |= {flow} if self.queues.setdefault(flow, noted - 1) != noted - 1 else set()

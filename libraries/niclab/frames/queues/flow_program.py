@@ -78,7 +78,7 @@ class Listener:
 
 
 class Program:
-    """What is open between two steps."""
+    """The sockets that are open between two steps."""
 
     def __init__(self) -> None:
         self.listeners: dict[str, Listener] = {}

@@ -51,7 +51,7 @@ def predicted(run: Run, say: Say) -> None:
             _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)
     for port in changed:
         if port.shown().key != port.before.key:
-            findings.problems.append(f"{port.place}: its hash key did not come back; expected: the one of before")
+            findings.problems.append(f"{port.place}: its hash key did not come back; expected the one of before")
     findings.end()
 
 
@@ -84,7 +84,7 @@ def fields_settable(run: Run, say: Say) -> None:
             now = port.host.fields(port.dut.iface, kind).fields
             if now != before[port]:
                 said = f"{kind.value} shows {fields_shown(now)} after {fields_shown(before[port])} was put back"
-                findings.problems.append(f"{port.place}: {said}; expected: the same")
+                findings.problems.append(f"{port.place}: {said}; expected the same")
         why += [
             f"{port.place}: {kind.value}: the driver does not say what it hashes"
             for port in ports
@@ -151,7 +151,7 @@ def _compare(
             wrong.append(f"port {ports[0]} to port {ports[1]} by queue {queue}, predicted {wanted}")
     if wrong:
         said = f"{len(wrong)} of {came.flows} flows came by another queue than its key predicts, {wrong[0]}"
-        findings.problems.append(f"{what}: {said}; expected: the queues of the Toeplitz hash")
+        findings.problems.append(f"{what}: {said}; expected the queues of the Toeplitz hash")
     findings.judge_lost(what, came, flows.count)
 
 
@@ -172,7 +172,7 @@ def _set_key(port: QueuePort, restoring: ExitStack, findings: Findings, say: Say
     # sfc of Siena takes the first 16 bytes and keeps the others (siena_rx_push_rss_config()): what is shown is judged.
     if attempt.now.key == port.before.key:
         findings.problems.append(
-            f"{port.place}: its hash key is as before when set; expected: {key.hex(':')}, or refused"
+            f"{port.place}: its hash key is as before when set; expected {key.hex(':')}, or refused"
         )
     return True
 
@@ -198,7 +198,7 @@ def _set_fields(
         return False
     if attempt.now.fields != wanted:
         said = f"{kind.value} shows {fields_shown(attempt.now.fields)} when set to {fields_shown(wanted)}"
-        findings.problems.append(f"{port.place}: {said}; expected: as set, or refused")
+        findings.problems.append(f"{port.place}: {said}; expected as set, or refused")
     return True
 
 
@@ -214,5 +214,5 @@ def _judge_fields(
         counts = Counter(came.queues.values())
         if len(counts) > 1:
             said = f"flows between the same addresses came by queues {sorted(counts)}"
-            findings.problems.append(f"{what}: {said}; expected: one, as their ports are not hashed")
+            findings.problems.append(f"{what}: {said}; expected one, as their ports are not hashed")
         findings.judge_lost(what, came, flows.count)

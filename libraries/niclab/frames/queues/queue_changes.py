@@ -76,7 +76,9 @@ def _await_links(run: Run, ports: Sequence[QueuePort], what: str) -> None:
         for port in ends
         if not run.server_of(port).host.links.await_carrier(run.interface(port), True, within_s=limit_ms / 1000)
     ]
-    blame([port.trouble(f"has no carrier {limit_ms} ms {what}; sheet {run.card.name} allows no more") for port in dark])
+    blame(
+        [port.trouble(f"has no carrier {limit_ms} ms {what}; expected a link (sheet {run.card.name})") for port in dark]
+    )
 
 
 def _judge_ring(run: Run, ports: Sequence[QueuePort], findings: Findings, say: Say) -> None:
@@ -128,7 +130,7 @@ def _judge_refused(run: Run, ports: Sequence[QueuePort], findings: Findings, say
             say(f"{port.place}: {number} queues set to {last}, are {found}{refusal(attempt)}")
             if attempt.refused and (found, table) != (number, before):
                 said = f"after a change that was refused it has {found} queues and a table of {list(table.shares)}"
-                findings.problems.append(f"{port.place}: {said}; expected: {number}, and a table of queue {last} alone")
+                findings.problems.append(f"{port.place}: {said}; expected {number}, and a table of queue {last} alone")
         if numbers:
             _judge(run, list(numbers), "after fewer queues than its table names were asked for", findings, say)
     _await_links(run, ports, "after its queues were put back")

@@ -163,7 +163,7 @@ def shown_hash(dut: DutPort) -> ReceiveHash:
         raise NotOffered(f"{dut.place}: the driver shows no indirection table")
     if max(shown.table) >= shown.rings:
         said = f"its indirection table names queue {max(shown.table)}"
-        raise CardFailure(f"{dut.place}: {said}; expected: one of the {shown.rings} that it shows, 0 the first")
+        raise CardFailure(f"{dut.place}: {said}; expected one of the {shown.rings} that it shows, 0 the first")
     return shown
 
 
@@ -224,7 +224,7 @@ def _one_queue(dut: DutPort, why: str) -> str:
 
 def _not_taken(place: str, what: str, attempt: Attempt[ReceiveHash], wanted: Sequence[int]) -> str:
     expected = f"queues {', '.join(map(str, wanted))} alone"
-    return f"{place}: {what}: the indirection table has {_parts(attempt.now)}{refusal(attempt)}; expected: {expected}"
+    return f"{place}: {what}: the indirection table has {_parts(attempt.now)}{refusal(attempt)}; expected {expected}"
 
 
 def _alike(now: ReceiveHash, before: ReceiveHash) -> bool:

@@ -17,9 +17,9 @@ Counts = Mapping[QueuePort, Mapping[int, int]]
 """Port -> queue -> frames that it has counted."""
 
 MOST_TURNS = 16
-"""Of more queues so many are chosen, the first and the last among them."""
+"""The most queues that are used; of more so many are chosen, the first and the last among them."""
 STRANGE_PART = 16
-"""House rule: queues may count so small a part of the flows besides, for frames of something else."""
+"""Assumption: queues may count so small a part of the flows besides, for frames of something else."""
 
 
 def spread(run: Run, say: Say) -> None:
@@ -126,10 +126,10 @@ def _judge_counters(
     short = {queue: count for queue, count in sorted(wanted.items()) if gained.get(queue, 0) < count}
     for queue, count in short.items():
         said = f"the driver counted {gained.get(queue, 0)} frames in queue {queue}"
-        findings.problems.append(f"{what}: {said}; expected: at least the {count} flows that came by it")
+        findings.problems.append(f"{what}: {said}; expected at least the {count} flows that came by it")
     allowed = came.flows // STRANGE_PART + came.others
     more = {queue: count - wanted[queue] for queue, count in gained.items() if count - wanted[queue] > allowed}
     for queue, count in sorted(more.items()):
         said = f"the driver counted {count} frames more in queue {queue} than the {wanted[queue]} flows that came by it"
-        findings.problems.append(f"{what}: {said}; expected: at most {allowed} of something else")
+        findings.problems.append(f"{what}: {said}; expected at most {allowed} of something else")
     return now

@@ -13,7 +13,7 @@ from niclab.frames.queues.flow_agents import ATTEMPTS, Came
 CHANCE = 1e-6
 """A sound card is called faulty with at most this probability for each port and kind of flows."""
 LOST_PART = 16
-"""House rule: a queue loses flows by itself where more than one in so many do not come, although each is sent again."""
+"""Assumption: a queue loses flows by itself where more than one in so many do not come, although each is sent again."""
 FLOWS, FLOWS_OF_ENTRY, FLOWS_OF_QUEUE, MOST_FLOWS = 512, 4, 32, 4096
 """At 4 flows an entry one is left out of an exchange with a probability of 2 %, at 32 a queue of 1e-14.
 
@@ -68,7 +68,7 @@ class Findings:
             self.problems.append(f"{what}: flows came by other queues, {_counted(strange)}; the table has {queues}")
         known = {queue: counts[queue] for queue in shares}
         if not sum(known.values()):
-            self.undecided.append(f"{what}: no flow of {count} came by a queue of the table; expected: all")
+            self.undecided.append(f"{what}: no flow of {count} came by a queue of the table; expected all")
             return
         if not by_ports or len(shares) == 1:
             self.judge_lost(what, came, count)
@@ -79,7 +79,7 @@ class Findings:
         by_chance = sum((1 - shares[queue]) ** count for queue in empty)
         if chance < CHANCE or (empty and by_chance < CHANCE):
             wanted = {queue: round(count * share) for queue, share in shares.items()}
-            found = f"{_counted(known)}; the table wants {_counted(wanted)}"
+            found = f"{_counted(known)}; expected {_counted(wanted)}"
             why = f"chi-square {statistic:.1f}, as likely as {chance:.1g}; a limit of {CHANCE:g} is kept"
             self.problems.append(f"{what}: {came.flows} of {count} flows came unevenly, {found} ({why})")
         else:
@@ -102,14 +102,14 @@ class Findings:
         missing = count - came.flows
         if missing * LOST_PART > count:
             said = f"{missing} of {count} flows never came, each was sent {ATTEMPTS} times"
-            self.problems.append(f"{what}: {said}; expected: queue {queue} delivers what is steered to it")
+            self.problems.append(f"{what}: {said}; expected queue {queue} to deliver what is steered to it")
         else:
             self.judge_lost(what, came, count)
 
     def _judge_moved(self, what: str, came: Came) -> None:
         if came.moved:
             said = f"{len(came.moved)} flows came by two queues, flow {min(came.moved)} is one"
-            self.problems.append(f"{what}: {said}; expected: frames of a flow by one")
+            self.problems.append(f"{what}: {said}; expected frames of a flow by one")
 
     def judge_lost(self, what: str, came: Came, count: int) -> None:
         """Note flows that did not come, for which no queue is to blame.
@@ -123,7 +123,7 @@ class Findings:
         if not missing:
             return
         said = f"{missing} of {count} flows never came, each was sent {ATTEMPTS} times, and no queue lost them alone"
-        self.undecided.append(f"{what}: {said}; expected: all. Frames with numbers tell who loses them")
+        self.undecided.append(f"{what}: {said}; expected all. Frames with numbers tell who loses them")
 
 
 def _counted(counts: Mapping[int, int]) -> str:

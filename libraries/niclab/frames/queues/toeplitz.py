@@ -27,7 +27,7 @@ def toeplitz(key: bytes, data: bytes) -> int:
         ValueError: The key is too short.
     """
     if len(key) < len(data) + HASH_BITS // 8:
-        raise ValueError(f"key of {len(key)} bytes for {len(data)} bytes; wanted: at least {len(data) + 4}")
+        raise ValueError(f"key of {len(key)} bytes for {len(data)} bytes; expected at least {len(data) + 4}")
     found = 0
     for table, byte in zip(_tables(key, len(data)), data, strict=True):
         found ^= table[byte]

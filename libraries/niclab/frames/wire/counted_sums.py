@@ -25,9 +25,11 @@ def findings(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Iterator[
         most, least = _sent(plan, role, set(Arrives)), _sent(plan, role, {Arrives.ALL})
         for name in sorted({*answer.wrong_sums, *most}):
             counted, wanted = answer.wrong_sums.get(name), most[name] or "none"
-            said = f"{role.value}: {counted} wrong checksums of {name.upper()} counted; wanted: {wanted}"
+            said = f"{role.value}: {counted} wrong checksums of {name.upper()} counted; expected {wanted}"
             if counted is None:
-                text = f"{role.value}: its kernel keeps no count of wrong checksums of {name.upper()}; wanted: {wanted}"
+                text = (
+                    f"{role.value}: its kernel keeps no count of wrong checksums of {name.upper()}; expected {wanted}"
+                )
                 yield FrameFinding(FrameDifference.MISCOUNTED, Culprit.TOOL, text)
             elif counted > most[name]:
                 yield FrameFinding(FrameDifference.DAMAGED, Culprit.TOOL, said)

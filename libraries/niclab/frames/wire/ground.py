@@ -1,4 +1,4 @@
-"""What every proof of an offload needs: the first path, the states of the offload, and ports that merge nothing."""
+"""Common ground of proofs of offloads: the first path, the states of the offload, and ports that merge nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from niclab.bench.records import BenchPath, Port, Role, SiliconFact
 from niclab.card import At, Changeable, OffloadName, Setting, SettingKind
 from niclab.core.verdict import BenchFault, Undecided
-from niclab.frames.agent import require_packet_sockets
 from niclab.frames.answers import HashLook, ServerAnswer, WireLook, WireView
 from niclab.frames.blame import trial
 from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
@@ -36,7 +35,7 @@ MERGING = {"generic-receive-offload": "gro", "large-receive-offload": "lro", "rx
 
 @dataclass(frozen=True)
 class Captured:
-    """What the captures at both ends of the path saw in an exchange."""
+    """The packets that the captures at both ends of the path saw in an exchange."""
 
     ledger: Ledger
     at: dict[Role, WireLook]
@@ -55,7 +54,7 @@ class Captured:
         """
         found = self.at[role].views.get(f"{way} {over}")
         if found is None:
-            raise Undecided(f"{role.value}: the capture saw no packet of {over} {way}; expected: those of the exchange")
+            raise Undecided(f"{role.value}: the capture saw no packet of {over} {way}; expected those of the exchange")
         return found
 
 
@@ -155,7 +154,7 @@ class ProofGround:
         hashes = {role: answers[role].hashes[looks[role].port] for role in Role}
         for role, look in looks.items():
             if missed := look.dropped + hashes[role].dropped:
-                raise Undecided(f"{role.value}: {missed} packets were lost by the captures; expected: none")
+                raise Undecided(f"{role.value}: {missed} packets were lost by the captures; expected none")
         return Captured(ledger, looks, hashes)
 
     def _looks(self, answers: Mapping[Role, ServerAnswer]) -> dict[Role, WireLook]:
@@ -238,7 +237,7 @@ def unmerged(run: Run, port: Port, but: str = "") -> Iterator[None]:
             for word in on.values():
                 shown = server.host.settings.set_feature(iface, word, False).now
         if left := [name for name in on if shown[name].on]:
-            raise Undecided(f"{port.place}: {', '.join(left)} stays on; expected: off, so that nothing is merged")
+            raise Undecided(f"{port.place}: {', '.join(left)} stays on; expected off, so that nothing is merged")
         yield
 
 
@@ -258,7 +257,7 @@ def slowly_flushed(run: Run, port: Port, hold_ns: int) -> Iterator[None]:
     file = f"/sys/class/net/{iface}/gro_flush_timeout"
     before = server.run(f"cat {file}").stdout.strip()
     if not before.isdigit():
-        raise BenchFault(f"{server.name}: {file} is {before!r}; expected: nanoseconds")
+        raise BenchFault(f"{server.name}: {file} is {before!r}; expected nanoseconds")
     with put_back(run, server, port.name, f"{iface}: GRO holds packets", f"echo {before} > {file}"):
         server.run(f"echo {hold_ns} > {file}")
         yield
@@ -278,7 +277,7 @@ def faults(
     """
     if view is None or view.unfinished:
         what = f"came without checksums: {view.unfinished} of {view.frames}" if view else "were captured: none"
-        text = f"{receiver.place}: packets of {name} {what}; expected: all as they are on the wire"
+        text = f"{receiver.place}: packets of {name} {what}; expected all as they are on the wire"
         return [FrameFinding(FrameDifference.MISCOUNTED, Culprit.TOOL, text)]
     found = []
     counted = {
@@ -296,7 +295,7 @@ def faults(
             found.append(FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text, doubt))
     if not (view.short and view.odd):
         text = (
-            f"{receiver.place}: {view.short} short and {view.odd} odd packets of {name} arrived; expected: some of each"
+            f"{receiver.place}: {view.short} short and {view.odd} odd packets of {name} arrived; expected some of each"
         )
         found.append(FrameFinding(FrameDifference.MISCOUNTED, Culprit.TOOL, text))
     return found

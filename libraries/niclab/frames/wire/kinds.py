@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.verdict import fail_with
-from niclab.frames.agent import require_packet_sockets
 from niclab.frames.exchange import FrameBench, Say, exchange
+from niclab.frames.server_agent import require_packet_sockets
 from niclab.frames.spec import FrameKind, FrameStream, tag
 from niclab.frames.wire.ground import addresses_6
 from niclab.links.upper import upper_devices
@@ -57,7 +57,7 @@ def every_kind(run: Run, say: Say) -> None:
             wanted = ".".join(map(str, stream.frame.vlans)) if stream.frame else ""
             if set(came.tags) != {wanted}:
                 found = ", ".join(sorted(came.tags)) or "none"
-                problems.append(f"{leg.name}: {stream.name}: arrived with tags {found}; expected: {wanted or 'none'}")
+                problems.append(f"{leg.name}: {stream.name}: arrived with tags {found}; expected {wanted or 'none'}")
     fail_with(problems)
 
 

@@ -95,7 +95,7 @@ class Packet:
 
     @property
     def wrong_sum(self) -> str:
-        """What is wrong with the checksum of TCP or UDP, in words; empty: nothing. Of UDP over IPv4 0 means none."""
+        """The fault of the checksum of TCP or UDP, in words; empty: none. Of UDP over IPv4 0 means none."""
         place = self.start + (6 if self.protocol == UDP else 16)
         found = number_at(self.data, place)
         if not found and self.over == "udp4":

@@ -40,5 +40,5 @@ def prove(run: Run, offload: str, say: Say) -> None:
     name = next((each for each in PROOFS if each.value == offload), None)
     if name is None:
         known = ", ".join(each.value for each in PROOFS)
-        raise BenchFault(f"offload {offload!r} cannot be seen on the wire; expected: one of {known}")
+        raise BenchFault(f"offload {offload!r} cannot be seen on the wire; expected one of {known}")
     PROOFS[name](run, name, say)

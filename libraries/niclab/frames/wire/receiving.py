@@ -1,4 +1,7 @@
-"""Offloads of the receiver: what the dut's driver says of the packets that it hands to the stack."""
+"""Offloads of the receiver: what the dut's driver says of the packets that it hands to the stack.
+
+Every check raises BenchFault when the peer or the tool failed, and Undecided when the exchange proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from niclab.settings.offloads.offload_table import on_or_off
 
 SUMMED, SUM_SIZES = 192, (1514, 301, 1024, 133, 777, 1513)
 MOST_PART = 0.99
-"""House rule: a driver that judges checksums of a kind of packet does so of all but a few."""
+"""Assumption: a driver that judges checksums of a kind of packet does so of all but a few."""
 HOLD_NS = 5_000_000
 """On the slowest bench, 25 Mbit/s, two full frames are 0.5 ms apart."""
 HASHED, HASHED_CONNECTIONS, HASHED_SIZES = 512, 64, (1200, 1514)
@@ -33,7 +36,6 @@ def checksums(run: Run, offload: OffloadName, say: Say) -> None:
 
     Raises:
         CardFailure: The driver judges a part of the checksums of a kind, or some with the offload off.
-        BenchFault: The peer or the tool failed.
         Undecided: The driver calls no checksum right, or the exchange proves nothing.
         NotApplicable: The sheet has no such offload, or a server does not run Linux.
     """
@@ -52,7 +54,7 @@ def checksums(run: Run, offload: OffloadName, say: Say) -> None:
             allowed = range(int(MOST_PART * SUMMED), SUMMED + 1) if on else ()
             if not all(count == 0 or count in allowed for count in valid.values()):
                 wanted = "all of a kind, or none" if on else "none"
-                problems.append(ground.wrong(f"is {on_or_off(on)}, and {counts} are called right; expected: {wanted}"))
+                problems.append(ground.wrong(f"is {on_or_off(on)}, and {counts} are called right; expected {wanted}"))
     fail_with(problems)
 
 
@@ -73,8 +75,6 @@ def merging(run: Run, offload: OffloadName, say: Say) -> None:
 
     Raises:
         CardFailure: Packets are merged with the offload off, or data arrive damaged.
-        BenchFault: The peer or the tool failed.
-        Undecided: The exchange proves nothing.
         NotApplicable: No packet was merged with the offload on, as a driver need not hand packets to GRO, nor a card
             find two to merge; the sheet has no such offload, or a server does not run Linux.
     """
@@ -90,7 +90,7 @@ def merging(run: Run, offload: OffloadName, say: Say) -> None:
             merged = view.oversize
         elif view.oversize:
             said = f"{view.oversize} of {view.frames} packets are larger than the MTU"
-            problems.append(ground.wrong(f"is off, and {said}; expected: none"))
+            problems.append(ground.wrong(f"is off, and {said}; expected none"))
     fail_with(problems)
     if merged == 0:
         raise NotApplicable(ground.wrong("is on, and no packet was merged: its driver hands over each by itself"))
@@ -106,8 +106,6 @@ def hashes(run: Run, offload: OffloadName, say: Say) -> None:
 
     Raises:
         CardFailure: Packets have no hash, the same for all, or several for a connection; or one with the offload off.
-        BenchFault: The peer or the tool failed.
-        Undecided: The exchange proves nothing.
         NotApplicable: The port has one queue and no hash, the sheet has no such offload, the system hashes packets
             itself, or a server does not run Linux.
     """
@@ -126,7 +124,7 @@ def hashes(run: Run, offload: OffloadName, say: Say) -> None:
                 )
             without |= on and look.queues == 1 and look.values < 2
             if wrong := _wrong_hashes(look, on):
-                problems.append(ground.wrong(f"is {on_or_off(on)}, and {hashed}, {wrong}"))
+                problems.append(ground.wrong(f"is {on_or_off(on)}, and {hashed}; {wrong}"))
     fail_with(problems)
     if without:
         raise NotApplicable(ground.wrong("is on, and the port has one queue, for which a card need not hash"))
@@ -134,13 +132,13 @@ def hashes(run: Run, offload: OffloadName, say: Say) -> None:
 
 def _wrong_hashes(look: HashLook, on: bool) -> str:
     if look.connections < HASHED_CONNECTIONS // 2:
-        raise Undecided(f"{look.port}: packets of {look.connections} connections were captured; expected: more")
+        raise Undecided(f"{look.port}: packets of {look.connections} connections were captured; expected more")
     if not on:
-        return "" if look.hashless == look.frames else "expected: none"
+        return "" if look.hashless == look.frames else "expected none"
     if look.queues == 1 and look.values < 2:
         return ""
     if look.frames - look.hashless < MOST_PART * look.frames:
-        return "expected: all"
+        return "expected all"
     if look.unsteady:
-        return f"{look.unsteady} connections with several hashes; expected: one for each"
-    return "" if look.values > 1 else "all with the same; expected: different ones"
+        return f"{look.unsteady} connections with several hashes; expected one for each"
+    return "" if look.values > 1 else "all with the same; expected different ones"

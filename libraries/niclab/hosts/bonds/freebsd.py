@@ -60,7 +60,7 @@ class FreeBsdBonds(FreeBsdCommands):
         bond = interface_name(self.name, name)
         ports = [interface_name(self.name, member) for member in members]
         if not ports:
-            raise BenchFault(f"{self.name}: bond {bond}: no members; at least one is wanted")
+            raise BenchFault(f"{self.name}: bond {bond}: no members; expected at least one")
         self._refuse_what_lagg_has_not(bond, settings, ports)
         protocol = _MODES[settings.mode][0]
         layers = _HASHES[settings.xmit_hash_policy] if settings.xmit_hash_policy else None
@@ -75,9 +75,9 @@ class FreeBsdBonds(FreeBsdCommands):
         found = self._lagg(bond)[1]
         if found.protocol != protocol or [port.name for port in found.ports] != ports:
             shown = f"{found.protocol} of {', '.join(port.name for port in found.ports)}"
-            raise BenchFault(f"{self.name}: bond {bond} is {shown}, wanted {protocol} of {', '.join(ports)}")
+            raise BenchFault(f"{self.name}: bond {bond} is {shown}; expected {protocol} of {', '.join(ports)}")
         if layers is not None and found.hash != layers:
-            raise BenchFault(f"{self.name}: bond {bond} has lagghash {found.hash}, wanted {','.join(layers)}")
+            raise BenchFault(f"{self.name}: bond {bond} has lagghash {found.hash}; expected {','.join(layers)}")
         return self.bond(bond)
 
     @emulated(_LOOKED)
@@ -125,7 +125,7 @@ class FreeBsdBonds(FreeBsdCommands):
         if tag is not VlanTag.CUSTOMER:
             raise NotApplicable(f"{self.name}: VLAN {name}: FreeBSD's vlan(4) has no tag {tag.value} before release 13")
         if vlan_id not in _VLAN_IDS:
-            raise BenchFault(f"{self.name}: VLAN {vlan_id}: an id of 1 to 4094 is wanted")
+            raise BenchFault(f"{self.name}: VLAN {vlan_id}; expected an id of 1 to 4094")
         vlan, lower = interface_name(self.name, name), interface_name(self.name, below)
         made = f"ifconfig {vlan} create"
         if vlan != f"{lower}.{vlan_id}":
@@ -133,7 +133,7 @@ class FreeBsdBonds(FreeBsdCommands):
         self._run(f"{made} && ifconfig {vlan} up")
         found = self.vlan(vlan)
         if (found.id, found.link) != (vlan_id, lower):
-            raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}, wanted {vlan_id} on {lower}")
+            raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}; expected {vlan_id} on {lower}")
         return found
 
     def vlan(self, name: str) -> Vlan:
@@ -158,9 +158,7 @@ class FreeBsdBonds(FreeBsdCommands):
                 f" {settings.primary_reselect.value!r}"
             )
         if settings.primary not in (None, ports[0]):
-            raise BenchFault(
-                f"{self.name}: bond {bond}: primary {settings.primary}, the first port of a lagg is wanted"
-            )
+            raise BenchFault(f"{self.name}: bond {bond}: primary {settings.primary}; expected the first port of a lagg")
 
     def _lagg(self, bond: str) -> tuple[BsdInterface, Lagg]:
         shown = self._ifconfig(f"ifconfig {bond}", bond)

@@ -56,7 +56,7 @@ class LinuxBonds(LinuxCommands):
         """
         bond = interface_name(self.name, name)
         if not members:
-            raise BenchFault(f"{self.name}: bond {bond}: no members; at least one is wanted")
+            raise BenchFault(f"{self.name}: bond {bond}: no members; expected at least one")
         for target in settings.arp_ip_target or ():
             ip_address(self.name, target)
         options = list(settings.options())
@@ -101,7 +101,7 @@ class LinuxBonds(LinuxCommands):
     def create_vlan(self, name: str, below: str, vlan_id: int, tag: VlanTag = VlanTag.CUSTOMER) -> Vlan:
         """Make a VLAN interface on ``below``, set it up, and see its id, its tag and what it lies on."""
         if vlan_id not in _VLAN_IDS:
-            raise BenchFault(f"{self.name}: VLAN {vlan_id}: an id of 1 to 4094 is wanted")
+            raise BenchFault(f"{self.name}: VLAN {vlan_id}; expected an id of 1 to 4094")
         vlan, lower = interface_name(self.name, name), interface_name(self.name, below)
         kind = "vlan" if tag is VlanTag.CUSTOMER else f"vlan proto {tag.value}"
         found = self._vlan(
@@ -110,9 +110,9 @@ class LinuxBonds(LinuxCommands):
             f" && ip link set dev {vlan} up && {_vlan_command(vlan)}",
         )
         if (found.id, found.link) != (vlan_id, lower):
-            raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}, wanted {vlan_id} on {lower}")
+            raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}; expected {vlan_id} on {lower}")
         if found.protocol != tag.value:
-            raise BenchFault(f"{self.name}: {vlan} tags its frames by {found.protocol}, wanted {tag.value}")
+            raise BenchFault(f"{self.name}: {vlan} tags its frames by {found.protocol}; expected {tag.value}")
         return found
 
     def vlan(self, name: str) -> Vlan:
@@ -129,12 +129,12 @@ class LinuxBonds(LinuxCommands):
         self, bond: str, asked: dict[str, str], members: list[str], found: dict[str, str]
     ) -> None:
         wrong = [
-            f"{key} reads {found.get(key, 'nothing')}, wanted {value}"
+            f"{key} reads {found.get(key, 'nothing')}; expected {value}"
             for key, value in asked.items()
             if not _same(found.get(key), value)
         ]
         if sorted(found.get("slaves", "").split()) != sorted(members):
-            wrong.append(f"members read {found.get('slaves', 'nothing')}, wanted {' '.join(members)}")
+            wrong.append(f"members read {found.get('slaves', 'nothing')}; expected {' '.join(members)}")
         if wrong:
             raise BenchFault(f"{self.name}: bond {bond}: {'; '.join(wrong)}")
 

@@ -1,1 +1,1 @@
-"""What CPUs and interfaces of a host have counted."""
+"""Counters of CPUs and interfaces of a host."""

@@ -75,7 +75,7 @@ class FreeBsdCounts(FreeBsdCommands):
         told = self._text("net.link.log_link_state_change")
         if told != "1":
             raise BenchFault(
-                f"{self.name}: net.link.log_link_state_change is {told}, wanted 1: link changes are counted"
+                f"{self.name}: net.link.log_link_state_change is {told}; expected 1: link changes are counted"
             )
         changes = self._read("sysctl -n kern.msgbuf", lambda text: link_changes(text, iface))
         if changes is None:

@@ -87,7 +87,7 @@ def load_between(before: CpuTimes, after: CpuTimes) -> CpuLoad:
         ReadError: When CPUs came or went, a time of work runs backwards, or no time has passed.
     """
     if before.cpus.keys() != after.cpus.keys():
-        raise ReadError(f"CPUs {sorted(before.cpus)} before, {sorted(after.cpus)} after: expected the same ones")
+        raise ReadError(f"CPUs {sorted(before.cpus)} before, {sorted(after.cpus)} after; expected the same ones")
     return CpuLoad({cpu: _share(cpu, before.cpus[cpu], after.cpus[cpu]) for cpu in sorted(before.cpus)})
 
 
@@ -155,7 +155,7 @@ def backwards_at(port: Port, before: FrameCounters, after: FrameCounters) -> lis
         before: Its counters at the first look.
         after: Its counters at the second one.
     """
-    return [port.trouble(f"{said}; wanted: 64 bits that only grow") for said in after.backwards(before)]
+    return [port.trouble(f"{said}; expected 64 bits that only grow") for said in after.backwards(before)]
 
 
 def counted_at(port: Port, before: FrameCounters, after: FrameCounters) -> FrameCounters:

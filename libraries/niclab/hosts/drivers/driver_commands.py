@@ -25,7 +25,7 @@ class FreeBsdDriverCommands(FreeBsdCommands):
 
     def _checked_file(self, file: str) -> str:
         if not _FIRMWARE_FILE.fullmatch(file):
-            raise BenchFault(f"{self.name}: firmware file {file!r}: a file name of {_FIRMWARE} is wanted")
+            raise BenchFault(f"{self.name}: firmware file {file!r}; expected a file name of {_FIRMWARE}")
         return file
 
     def _number(self, name: str) -> int:
@@ -49,10 +49,10 @@ class FreeBsdDriverCommands(FreeBsdCommands):
 
     def _word(self, word: str) -> str:
         if not _WORD.fullmatch(word):
-            raise BenchFault(f"{self.name}: setting {word!r}: a word of ifconfig is wanted, such as tso4")
+            raise BenchFault(f"{self.name}: setting {word!r}; expected a word of ifconfig, such as tso4")
         return word
 
     def _leaf(self, known: Mapping[str, T], word: str) -> T:
         if word not in known:
-            raise BenchFault(f"{self.name}: setting {word!r}: one of {', '.join(known)} is wanted")
+            raise BenchFault(f"{self.name}: setting {word!r}; expected one of {', '.join(known)}")
         return known[word]

@@ -123,7 +123,7 @@ class FreeBsdDrivers(FreeBsdCommands):
             BenchFault: When there is no such setting, or the devices differ.
         """
         if not _PARAMETER.fullmatch(name):
-            raise BenchFault(f"{self.name}: module parameter {name!r}: letters, digits, . and _ are wanted")
+            raise BenchFault(f"{self.name}: module parameter {name!r}; expected letters, digits, . and _")
         driver = module_name(self.name, module).removeprefix("if_")
         devices = self._sysctls_if_any(f"dev.{driver}")
         pattern = re.compile(rf"dev\.{re.escape(driver)}\.[0-9]+\.{re.escape(name)}")
@@ -215,7 +215,7 @@ class FreeBsdDrivers(FreeBsdCommands):
             BenchFault: When the tool could not try: no such version to be had, no rights.
         """
         if not _VERSION.fullmatch(version):
-            raise BenchFault(f"{self.name}: package version {version!r}: letters, digits and . + ~ _ , are wanted")
+            raise BenchFault(f"{self.name}: package version {version!r}; expected letters, digits and . + ~ _ ,")
         wanted = f"{self._named(name)}-{version}"
         if self._tool() == _NEW:
             return self._change(f"env ASSUME_ALWAYS_YES=yes pkg install -f {wanted}", name)
@@ -263,7 +263,7 @@ class FreeBsdDrivers(FreeBsdCommands):
 
     def _named(self, name: str) -> str:
         if not _PACKAGE.fullmatch(name):
-            raise BenchFault(f"{self.name}: package {name!r}: letters, digits and . + _ - are wanted")
+            raise BenchFault(f"{self.name}: package {name!r}; expected letters, digits and . + _ -")
         return name
 
 

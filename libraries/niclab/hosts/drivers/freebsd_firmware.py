@@ -47,7 +47,7 @@ class FreeBsdFirmware(FreeBsdDriverCommands):
         module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
         if device.driver in FLASHED_BY_MODULE and not self._is_file(module):
             raise BenchFault(
-                f"{self.name}: firmware module {module} is missing; wanted: one made of {file}, as oce(4) says"
+                f"{self.name}: firmware module {module} is missing; expected one made of {file}, as oce(4) says"
             )
         refused = self._told(self._undo.firmware(iface, file), timeout_s=_FLASH_TIMEOUT_S)
         return Attempt(refused, self._drivers.driver_info(iface))

@@ -92,7 +92,7 @@ class LinuxDrivers(HostCommands):
             BenchFault: When the tool could not try: no such version to be had, no lock, no rights.
         """
         if not _VERSION.fullmatch(version):
-            raise BenchFault(f"{self.name}: package version {version!r}: letters, digits and . + ~ : - are wanted")
+            raise BenchFault(f"{self.name}: package version {version!r}; expected letters, digits and . + ~ : -")
         words = f"install --yes --allow-downgrades --no-install-recommends {self._named(name)}={version}"
         return self._apt(words, name, _UNKNOWN)
 
@@ -107,7 +107,7 @@ class LinuxDrivers(HostCommands):
             BenchFault: When the module is not loaded, or does not show that parameter.
         """
         if not _PARAMETER.fullmatch(name):
-            raise BenchFault(f"{self.name}: module parameter {name!r}: letters, digits and _ are wanted")
+            raise BenchFault(f"{self.name}: module parameter {name!r}; expected letters, digits and _")
         folder = f"/sys/module/{module_name(self.name, module).replace('-', '_')}/parameters"
         return self._run(f"cat {folder}/{name}").strip()
 
@@ -123,7 +123,7 @@ class LinuxDrivers(HostCommands):
 
     def _named(self, name: str) -> str:
         if not _PACKAGE.fullmatch(name):
-            raise BenchFault(f"{self.name}: package {name!r}: lower-case letters, digits and . + - are wanted")
+            raise BenchFault(f"{self.name}: package {name!r}; expected lower-case letters, digits and . + -")
         return name
 
     def modinfo(self, module: str) -> ModuleFile:
@@ -175,7 +175,7 @@ class LinuxDrivers(HostCommands):
         loaded = self.loaded_module(module)
         if loaded is None or loaded.state is not ModuleState.LIVE:
             state = "not loaded" if loaded is None else loaded.state
-            raise BenchFault(f"{self.name}: module {module} is {state} after `modprobe {module}`, wanted Live")
+            raise BenchFault(f"{self.name}: module {module} is {state} after `modprobe {module}`; expected Live")
 
 
 def _says(result: CommandResult, words: tuple[str, ...]) -> bool:

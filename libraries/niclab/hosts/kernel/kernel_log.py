@@ -33,7 +33,7 @@ class KernelLogMark:
 
 @dataclass(frozen=True)
 class KernelLook:
-    """What a kernel has said since a mark. ``mark``: where the next look begins; ``shown``: by the command run too.
+    """The messages of a kernel since a mark. ``mark``: where the next look begins; ``shown``: by the command run too.
 
     ``booted``: the host has booted since; the lines are those of the present boot.
     """

@@ -36,11 +36,11 @@ class CommonLinks(HostCommands):
     def _want_ping(self, count: int, wait_s: int, interval_s: float, size: int | None) -> None:
         for what, value in (("count", count), ("wait_s", wait_s)):
             if value < 1:
-                raise BenchFault(f"{self.name}: ping {what} {value}: a whole number from 1 is wanted")
+                raise BenchFault(f"{self.name}: ping {what} {value}; expected a whole number from 1")
         if not 0.001 <= interval_s <= 60:
-            raise BenchFault(f"{self.name}: ping interval_s {interval_s}: 0.001 to 60 seconds is wanted")
+            raise BenchFault(f"{self.name}: ping interval_s {interval_s}; expected 0.001 to 60 seconds")
         if size is not None and not 0 <= size <= _LARGEST_PING_BYTES:
-            raise BenchFault(f"{self.name}: ping size {size}: 0 to {_LARGEST_PING_BYTES} bytes is wanted")
+            raise BenchFault(f"{self.name}: ping size {size}; expected 0 to {_LARGEST_PING_BYTES} bytes")
 
     @abstractmethod
     def _listeners_command(self, port: int) -> str: ...

@@ -81,7 +81,7 @@ class FreeBsdLinks(CommonLinks, FreeBsdCommands):
         if match is None or int(match[1]) not in (0, _OVER):
             wanted = "an interface that shows a status"
             raise BenchFault(
-                f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}, {wanted} is wanted"
+                f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}; expected {wanted}"
             )
         return match[1] == "0"
 

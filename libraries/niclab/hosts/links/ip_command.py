@@ -27,7 +27,7 @@ def the_one(host: str, command: str, iface: str, records: Sequence[Interface]) -
         BenchFault: It has shown another, or several.
     """
     if len(records) != 1 or records[0].name != iface:
-        raise BenchFault(f"{host}: `{command}` showed {[record.name for record in records]}, wanted {iface}")
+        raise BenchFault(f"{host}: `{command}` showed {[record.name for record in records]}; expected {iface}")
     return records[0]
 
 

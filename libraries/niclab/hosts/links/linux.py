@@ -116,7 +116,7 @@ class LinuxLinks(CommonLinks):
         answer = self._run(f"cat {_ARP}/all/arp_ignore {_ARP}/{name}/arp_ignore")
         values = answer.split()
         if len(values) != len(("all", name)) or not all(value.isdecimal() for value in values):
-            raise BenchFault(f"{self.name}: arp_ignore of all and {name} reads {answer!r}; wanted: two numbers")
+            raise BenchFault(f"{self.name}: arp_ignore of all and {name} reads {answer!r}; expected two numbers")
         return max(map(int, values)) == 0
 
     def show_command(self, ifaces: Sequence[str]) -> str:

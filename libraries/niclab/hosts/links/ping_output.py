@@ -22,7 +22,7 @@ _ANSWER = re.compile(r"[0-9]+ bytes from .*\bicmp_seq=([0-9]{1,9})\b")
 
 
 LAST_ANSWER_S = 0.3
-"""House rule: how long an answer may take, twice the standstill of a server that is worth mentioning."""
+"""Assumption: how long an answer may take, twice the standstill of a server that is worth mentioning."""
 
 
 def with_trailing(count: int, interval_s: float) -> int:

@@ -1,4 +1,4 @@
-"""What is the same of PCI functions on every operating system: ids, links, and interfaces to choose from."""
+"""PCI functions, as far as they are the same on every operating system: ids, links, and interfaces to choose from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pci_id(host: str, text: str) -> str:
         BenchFault: It is none.
     """
     if not _ID.fullmatch(text):
-        raise BenchFault(f"{host}: PCI id {text!r}: four hexadecimal digits are wanted")
+        raise BenchFault(f"{host}: PCI id {text!r}; expected four hexadecimal digits")
     return text
 
 
@@ -69,7 +69,7 @@ def chosen_interface(host: str, address: str, ports: Mapping[str, int], port_ind
     if len(chosen) != 1:
         shown = ", ".join(f"{name} (port {index})" for name, index in ports.items())
         wanted = "one interface; say which port" if port_index is None else f"port {port_index}"
-        raise BenchFault(f"{host}: {address} has the interfaces {shown}, wanted {wanted}")
+        raise BenchFault(f"{host}: {address} has the interfaces {shown}; expected {wanted}")
     return interface_name(host, chosen[0])
 
 

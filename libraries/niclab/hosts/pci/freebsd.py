@@ -116,7 +116,7 @@ class FreeBsdPci(FreeBsdCommands):
         if len(found) != 1:
             raise NoDevice(f"{self.name}: pciconf shows no device at {address}, but {len(devices)} others")
         if capabilities and not found[0].dead and found[0].capabilities_readable is not True:
-            raise BenchFault(f"{self.name}: pciconf may not read the capabilities of {address}: root is wanted")
+            raise BenchFault(f"{self.name}: pciconf may not read the capabilities of {address}; expected root")
         return found[0]
 
     def _chain(self, address: str) -> tuple[PciconfDevice, ...]:

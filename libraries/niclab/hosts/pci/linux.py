@@ -76,7 +76,7 @@ class LinuxPci(HostCommands):
         command = f"echo {address} > {device}/driver/unbind && {look}"
         answer = self._run(command, timeout_s=_DETACH_TIMEOUT_S).strip()
         if answer != "free":
-            raise BenchFault(f"{self.name}: {address} is {answer!r} after its driver was unbound; wanted: free")
+            raise BenchFault(f"{self.name}: {address} is {answer!r} after its driver was unbound; expected free")
 
     def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]:
         """Addresses of every PCI function with these ids."""
@@ -139,7 +139,7 @@ class LinuxPci(HostCommands):
         path, _, rest = self._run(command).partition("\n")
         chain = [part for part in path.split("/") if _PATH_ELEMENT.fullmatch(part)]
         if not chain or chain[-1] != address:
-            raise BenchFault(f"{self.name}: `{show}` said {path!r}, wanted a path that ends with {address}")
+            raise BenchFault(f"{self.name}: `{show}` said {path!r}; expected a path that ends with {address}")
         return self._described(chain, self._understood(command, _device_texts, rest))
 
     def _devices(self, addresses: Sequence[str]) -> list[PciDevice]:
@@ -159,12 +159,14 @@ class LinuxPci(HostCommands):
         command = f"lspci -vvnn -D -s {address}"
         devices = self._understood(command, read_lspci, text)
         if len(devices) != 1 or devices[0].slot != address:
-            raise BenchFault(f"{self.name}: `{command}` showed {[device.slot for device in devices]}, wanted {address}")
+            raise BenchFault(
+                f"{self.name}: `{command}` showed {[device.slot for device in devices]}; expected {address}"
+            )
         device = devices[0]
         if device.dead:
             return device
         if device.capabilities_readable is not True:
-            raise BenchFault(f"{self.name}: `{command}` may not read the capabilities of {address}: root is wanted")
+            raise BenchFault(f"{self.name}: `{command}` may not read the capabilities of {address}; expected root")
         sysfs = self._understood(f"cat {_DEVICES}/{address}/*", lambda _: _sysfs_device(address, attributes), text)
         return self._merged(device, sysfs)
 

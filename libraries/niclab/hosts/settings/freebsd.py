@@ -121,7 +121,7 @@ class FreeBsdSettings(FreeBsdDriverCommands):
             index, place = self._leaf(_HOLDOFF, word)
             known = self._list(device, place)
             if isinstance(value, bool) or value not in known:
-                return Attempt(f"{word} {value}: one of {known} is wanted", self.coalescing(iface))
+                return Attempt(f"{word} {value}; expected one of {known}", self.coalescing(iface))
             changes.append(f"{device.tree}.{index}={known.index(value)}")
         return Attempt(self._set(changes), self.coalescing(iface))
 

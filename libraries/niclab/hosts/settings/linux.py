@@ -91,7 +91,7 @@ class LinuxSettings(LinuxCommands):
         text = self._run(command)
         shown, _, checksum = text.partition(f"{_SUM}\n")
         if not re.fullmatch(r"[0-9]+ [0-9]+\n", checksum):
-            raise BenchFault(f"{self.name}: `{command}` ended with {checksum!r}; expected: a checksum and a size")
+            raise BenchFault(f"{self.name}: `{command}` ended with {checksum!r}; expected a checksum and a size")
         return self._of(command, iface, self._understood(command, reader, shown)), checksum.strip()
 
     def _shown(self, option: str, iface: str, reader: Callable[[str], Shown]) -> Shown:

@@ -77,7 +77,7 @@ def link_file(mac: str, settings: Persistent) -> str:
     """
     unknown = [name for name in settings.coalescing if name not in _COALESCING]
     if unknown:
-        raise ValueError(f"coalescing {', '.join(unknown)}; wanted: {', '.join(_COALESCING)}")
+        raise ValueError(f"coalescing {', '.join(unknown)}; expected {', '.join(_COALESCING)}")
     values: dict[str, object] = {
         "MTUBytes": settings.mtu,
         "RxBufferSize": settings.rx_ring,

@@ -1,1 +1,1 @@
-"""Which CPUs a host lets take a port's interrupts and packets."""
+"""The CPUs that take a port's interrupts and packets on a host."""

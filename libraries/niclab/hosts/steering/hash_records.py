@@ -1,4 +1,4 @@
-"""How a card spreads received flows over its queues (RSS): indirection table, key, hash function, fields."""
+"""The spread of received flows over the queues of a card (RSS): indirection table, key, hash function, fields."""
 
 from __future__ import annotations
 

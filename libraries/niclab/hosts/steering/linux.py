@@ -51,7 +51,7 @@ def cpus_of_list(text: str) -> frozenset[int]:
     for part in text.strip().split(","):
         low, dash, high = part.partition("-")
         if not (low.isdigit() and (high.isdigit() if dash else True)):
-            raise ReadError(f"CPU list {text.strip()!r}; wanted: numbers and ranges such as 0-2,5")
+            raise ReadError(f"CPU list {text.strip()!r}; expected numbers and ranges such as 0-2,5")
         found |= set(range(int(low), int(high or low) + 1))
     return frozenset(found)
 
@@ -65,7 +65,7 @@ def cpus_of_mask(text: str) -> frozenset[int]:
     try:
         mask = int(text.strip().replace(",", ""), 16)
     except ValueError as error:
-        raise ReadError(f"CPU mask {text.strip()!r}; wanted: hexadecimal digits in groups") from error
+        raise ReadError(f"CPU mask {text.strip()!r}; expected hexadecimal digits in groups") from error
     return frozenset(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
 
 

@@ -96,7 +96,7 @@ class LinuxQueues(LinuxCommands):
         if list(table) != sorted(table):
             raise BenchFault(
                 f"{self.name}: the indirection table of {iface} has a pattern that ethtool cannot put back: "
-                f"{' '.join(map(str, table[:16]))} ...; expected: equal parts, or entries in the order of the queues"
+                f"{' '.join(map(str, table[:16]))} ...; expected equal parts, or entries in the order of the queues"
             )
         weights = " ".join(str(counts[queue]) for queue in range(queues))
         return self._or_unchanged(f"ethtool -X {name} weight {weights}", self._show(iface))
@@ -156,5 +156,5 @@ class LinuxQueues(LinuxCommands):
 
     def _of_kind(self, kind: FlowKind, shown: HashFields) -> HashFields:
         if shown.kind is not kind:
-            raise BenchFault(f"{self.name}: ethtool answered for {shown.kind.value}; expected: {kind.value}")
+            raise BenchFault(f"{self.name}: ethtool answered for {shown.kind.value}; expected {kind.value}")
         return shown

@@ -62,7 +62,7 @@ class SteeringFiles:
         lines = shown.stdout.splitlines()
         if len(lines) != len(self.files):
             more = len(self.files) - 1
-            raise BenchFault(f"{self._name}: {len(lines)} lines in {self.files[0]} and {more} more; wanted: one each")
+            raise BenchFault(f"{self._name}: {len(lines)} lines in {self.files[0]} and {more} more; expected one each")
         return dict(zip(self.files, (line.strip() for line in lines), strict=True))
 
     def write(self, values: Mapping[str, str]) -> str:

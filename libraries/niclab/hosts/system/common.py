@@ -1,4 +1,4 @@
-"""What is the same of a POSIX system, whichever it is: kernel, user, and versions of its tools."""
+"""A POSIX system, as far as all are the same: kernel, user, and versions of its tools."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class CommonSystem(MarkedLog):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
     VERSION_OPTIONS: ClassVar[Mapping[str, str]]
-    """How each tool is asked for its version; any other is asked with --version."""
+    """The argument by which a tool shows its version; any other is asked with --version."""
 
     def kernel(self) -> str:
         return self._read("uname -r", read_kernel)
 
     def is_root(self) -> bool:
-        """Whether commands run as root: reading the PCI bus, loading drivers and changes need it."""
+        """Do commands run as root? Reading the PCI bus, loading drivers and changes need it."""
         user = self._run("id -u").strip()
         if not user.isdecimal():
-            raise BenchFault(f"{self.name}: `id -u` said {user!r}: a number is wanted")
+            raise BenchFault(f"{self.name}: `id -u` said {user!r}; expected a number")
         return int(user) == 0
 
     def tools(self, names: Sequence[str]) -> dict[str, str | None]:

@@ -68,7 +68,7 @@ class FreeBsdSystem(CommonSystem):
         command = "sysctl -n hw.usermem"
         value = self._run(command).strip()
         if not value.isdecimal():
-            raise BenchFault(f"{self.name}: `{command}` said {value!r}: bytes are wanted")
+            raise BenchFault(f"{self.name}: `{command}` said {value!r}; expected bytes")
         return int(value)
 
     @emulated("`uname -sr`: releases before 13 have no /etc/os-release")

@@ -62,7 +62,7 @@ class LinuxUndo(LinuxCommands):
         """An interface becomes a member of a bond that is there, unless it is one already."""
         bond = f"{_NET}/{interface_name(self.name, master)}/bonding"
         if self._run(f"if [ -d {bond} ]; then echo bond; else echo other; fi").strip() != "bond":
-            raise BenchFault(f"{self.name}: {iface} belongs to {master}, which is no bond; wanted: a bond, or nothing")
+            raise BenchFault(f"{self.name}: {iface} belongs to {master}, which is no bond; expected a bond, or nothing")
         join = f"ip link set dev {iface} down && ip link set dev {iface} master {master}"
         return f"{{ [ ! -d {bond} ] || [ -e {_NET}/{iface}/master ] || {{ {join}; }}; }}"
 
@@ -77,7 +77,7 @@ class LinuxUndo(LinuxCommands):
         if list(words) != ["driver", "module"]:
             raise unreadable("driver of a PCI device", "text", answer, "'driver=NAME module=NAME'")
         if not words["driver"]:
-            raise BenchFault(f"{self.name}: {address} has no driver; wanted: one, that can be taken and given back")
+            raise BenchFault(f"{self.name}: {address} has no driver; expected one, that can be taken and given back")
         driver = module_name(self.name, words["driver"])
         return driver, module_name(self.name, words["module"] or driver)
 

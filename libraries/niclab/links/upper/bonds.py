@@ -23,7 +23,7 @@ from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
 
 LINKS_WITHIN_S = 30.0
-"""House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
+"""Assumption: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
 LOOK_EVERY_S = 1.0
 """Looking costs a server time that its traffic lacks: while outages are measured it is done seldom."""
 
@@ -59,7 +59,7 @@ class Bonds:
         if self._made:
             raise BenchFault("the hosts are bonded already: 'Remove Bonds From Both Hosts' comes first")
         if (settings.miimon_ms is None) is (settings.arp_interval_ms is None):
-            raise BenchFault("a bond looks at its links by miimon_ms or by arp_interval_ms; wanted: one of the two")
+            raise BenchFault("a bond looks at its links by miimon_ms or by arp_interval_ms; expected one of the two")
         with ExitStack() as undoing:
             undoing.callback(self.remove)
             for role in Role:
@@ -133,7 +133,7 @@ class Bonds:
         for port, interface in bond.below.items():
             if interface.name == active:
                 return port
-        raise CardFailure(f"{role.value}: {bond.name} uses {active or 'no link'}; wanted: one of its members")
+        raise CardFailure(f"{role.value}: {bond.name} uses {active or 'no link'}; expected one of its members")
 
     def described(self) -> str:
         """Name the bonds in words, to tell figures over them from other figures."""
@@ -260,7 +260,7 @@ class Bonds:
         def down() -> list[Trouble]:
             return [
                 Trouble(
-                    f"{bond.server.name}: {seen.slaves_up} of {wanted} links; wanted: all, within {LINKS_WITHIN_S:g} s",
+                    f"{bond.server.name}: {seen.slaves_up} of {wanted} links; expected all within {LINKS_WITHIN_S:g} s",
                     bond.server.role is Role.DUT,
                 )
                 for bond, seen in zip(self.both, self._seen(), strict=True)
@@ -314,7 +314,7 @@ class Bonds:
             seen = bond.server.host.bonds.bond(bond.name)
             if seen.slaves_up or seen.active_slave or seen.mii_status != "down":
                 found = f"{seen.slaves_up} links up, active {seen.active_slave}, status {seen.mii_status}"
-                problems.append(f"{bond.server.name}: {bond.name} has {found}; wanted: none, none, down")
+                problems.append(f"{bond.server.name}: {bond.name} has {found}; expected none, none, down")
         fail_with(problems)
 
     def not_on_path(self, path: BenchPath, of: Role | None = None) -> list[str]:
@@ -382,7 +382,7 @@ class Bonds:
     def _not_in_use(self, wanted: dict[Role, str | None], which: str) -> list[str]:
         """The bonds that do not use the interface wanted of them; a bond of which none is wanted is right."""
         return [
-            f"{bond.server.name} uses {seen.active_slave}, wanted {wanted[bond.server.role]} {which}"
+            f"{bond.server.name} uses {seen.active_slave}; expected {wanted[bond.server.role]} {which}"
             for bond, seen in zip(self.both, self._seen(), strict=True)
             if bond.server.role in wanted and seen.active_slave != wanted[bond.server.role]
         ]

@@ -18,7 +18,7 @@ from niclab.run.run import Run
 from niclab.switch.switch_records import LacpPort
 
 AGGREGATED_WITHIN_S = 40.0
-"""House rule: with the slow rate a partner may hear of the other only after 30 s (IEEE 802.1AX-2014, 6.4.4)."""
+"""Assumption: with the slow rate a partner may hear of the other only after 30 s (IEEE 802.1AX-2014, 6.4.4)."""
 LOOK_EVERY_S = 1.0
 _CARRIES, _STATE_OF_INTEREST = 0x38, 0xF8
 """Bits of an LACP state (IEEE 802.1AX, 6.4.2.3): in sync, collecting, distributing; besides them defaulted, expired."""
@@ -72,7 +72,7 @@ def require_rate(run: Run, stacks: Sequence[Stack], rate: LacpRate, say: Callabl
         found = LacpRate.FAST if lacp.partner.short_timeout else LacpRate.SLOW
         say(f"{port.name}: the switch is asked at the rate {found.value}")
         if found is not rate:
-            wrong.append(port.trouble(f"asks for LACPDUs at the rate {found.value}; wanted: {rate.value}"))
+            wrong.append(port.trouble(f"asks for LACPDUs at the rate {found.value}; expected {rate.value}"))
     blame(wrong)
 
 
@@ -92,7 +92,7 @@ def require_too_few_links(run: Run, stack: Stack) -> None:
     if not gone or not seen.slaves_up:
         state = "still carrier" if not gone else "no carrier"
         raise CardFailure(
-            f"{stack.server.name}: {stack.name} has {state} with {seen.slaves_up} links; wanted: no carrier, and one "
+            f"{stack.server.name}: {stack.name} has {state} with {seen.slaves_up} links; expected no carrier, and one "
             "link at least, since it was given min_links"
         )
 
@@ -117,18 +117,18 @@ def problems_over_cables(stacks: Sequence[Stack]) -> list[Trouble]:
         name, bond = stack.server.name, stack.server.host.bonds.bond(stack.name)
         said = _of_bond(bond, name, {str(partner)}, "the other bond")
         said += [
-            f"{name}: {member.name} hears LACPDUs of {member.partner_mac}; wanted: {partner}, the other bond"
+            f"{name}: {member.name} hears LACPDUs of {member.partner_mac}; expected {partner}, the other bond"
             for member in bond.slaves
             if member.partner_mac != partner
         ]
         said += [
-            f"{name}: {member.name}: {side} has LACP state {state:#04x}; wanted: in sync, collecting and distributing"
+            f"{name}: {member.name}: {side} has LACP state {state:#04x}; expected in sync, collecting and distributing"
             for member in bond.slaves
             for side, state in (("the bond", member.actor_state), ("the other bond", member.partner_state))
             if state is not None and state & _STATE_OF_INTEREST != _CARRIES
         ]
         if bond.aggregator is not None and bond.aggregator.ports != len(stack.below):
-            said.append(f"{name}: {bond.aggregator.ports} members are aggregated; wanted: all {len(stack.below)}")
+            said.append(f"{name}: {bond.aggregator.ports} members are aggregated; expected all {len(stack.below)}")
         found += [Trouble(text, stack.server.role is Role.DUT) for text in said]
     return found
 
@@ -157,10 +157,10 @@ def problems(run: Run, stack: Stack) -> list[Trouble]:
     for port, lacp in by_port:
         subject = f"{run.switch.name}: {lacp.port} ({port.name})"
         if lacp.partner_system != address:
-            found.append(f"{subject} has partner {lacp.partner_system}; wanted: {address}, the bond of {server.name}")
+            found.append(f"{subject} has partner {lacp.partner_system}; expected {address}, the bond of {server.name}")
         for side, flags in (("the switch", lacp.actor), ("the bond", lacp.partner)):
             if not (flags.in_sync and flags.collecting and flags.distributing) or flags.expired or flags.defaulted:
-                found.append(f"{subject}: {side} is {flags}; wanted: in sync, collecting and distributing")
+                found.append(f"{subject}: {side} is {flags}; expected in sync, collecting and distributing")
     cause = _fault_of_switch([lacp for _, lacp in by_port], address)
     if found and cause is not None:
         found.insert(0, f"{run.switch.name}: {cause}")
@@ -174,7 +174,7 @@ def _fault_of_switch(ports: Sequence[LacpPort], address: str | None) -> str | No
             return f"LACP is off at {port.port}"
     systems, keys = ({getattr(port, name) for port in ports} for name in ("actor_system", "partner_key"))
     if len(systems) != 1:
-        return f"calls itself {', '.join(sorted(systems))} at ports of one bond; wanted: one name"
+        return f"calls itself {', '.join(sorted(systems))} at ports of one bond; expected one name"
     heard = all(
         port.partner_system == address and port.partner.in_sync and not (port.partner.expired or port.partner.defaulted)
         for port in ports
@@ -199,9 +199,9 @@ def _of_bond(bond: Bond, server: str, systems: set[str], partner: str = "the swi
     members = {member.name: member.aggregator_id for member in bond.slaves}
     active = bond.aggregator
     if active is None:
-        return [f"{server}: the bond has no active aggregator; wanted: one with {partner}"]
+        return [f"{server}: the bond has no active aggregator; expected one with {partner}"]
     problems = [
-        f"{server}: {name} is in aggregator {number}; wanted: {active.id}, the active one"
+        f"{server}: {name} is in aggregator {number}; expected {active.id}, the active one"
         for name, number in members.items()
         if number != active.id
     ]

@@ -223,7 +223,9 @@ def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
     found = run.shown(ports)
     for port, interface in found.items():
         if interface.master is not None:
-            raise BenchFault(f"{port.name}: {interface.name} belongs to {interface.master} already; wanted: to nothing")
+            raise BenchFault(
+                f"{port.name}: {interface.name} belongs to {interface.master} already; expected it to belong to nothing"
+            )
     return found
 
 
@@ -249,7 +251,7 @@ def _register_module(run: Run, stack: Stack, module: str) -> None:
 
 
 def _register_lost_offload(run: Run, stack: Stack, port: Port, was: Interface) -> None:
-    """What the system switches off below a bond or VLAN is on again when the port is free."""
+    """Register the return of features that the system switches off below a bond or VLAN."""
     command = stack.server.host.bonds.lost_below(was.name)
     if command is not None:
         _register(run, stack, port.name, f"{was.name} loses LRO below {stack.name}", command)

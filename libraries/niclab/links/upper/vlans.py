@@ -119,7 +119,7 @@ class HostVlans:
             if now - was < 2 * PING_COUNT:
                 problems.append(
                     f"{vlan.server.name}: {vlan.name} has counted {now - was} packets received during {2 * PING_COUNT} "
-                    "pings and answers; wanted: all of them"
+                    "pings and answers; expected all of them"
                 )
         return problems
 
@@ -136,14 +136,14 @@ class HostVlans:
         with ExitStack() as watches:
             leaked = [watches.enter_context(self._leaks(vlan)) for vlan in self._both]
             problems = [
-                f"{name}: {result.received} of {result.sent} pings answered; wanted: none, the VLANs differ"
+                f"{name}: {result.received} of {result.sent} pings answered; expected none, the VLANs differ"
                 for name, result in self._pings()
                 if result.received
             ]
         for vlan, was, now in zip(self._both, before, self._received(), strict=True):
             if now != was:
                 problems.append(
-                    f"{vlan.server.name}: {vlan.name} has received {now - was} packets of another VLAN; wanted: none"
+                    f"{vlan.server.name}: {vlan.name} has received {now - was} packets of another VLAN; expected none"
                 )
         for vlan, was, now in zip(self._both, sent_before, self._sent(), strict=True):
             if now == was:
@@ -184,7 +184,7 @@ class HostVlans:
             if result.received != result.sent:
                 problems.append(
                     f"{mine.server.name}: {result.received} of {result.sent} packets of {mtu} bytes answered over "
-                    f"{mine.name}; wanted: all. {' '.join(result.errors)}".rstrip(" .")
+                    f"{mine.name}; expected all. {' '.join(result.errors)}".rstrip(" .")
                 )
         return problems
 

@@ -56,9 +56,9 @@ def generate(
             end of its output), or the analytics beacon cannot be removed.
     """
     if not any(results_dir.glob("*-result.json")):
-        raise BenchFault(f"{results_dir}: holds no Allure results; expected: at least one *-result.json")
+        raise BenchFault(f"{results_dir}: holds no Allure results; expected at least one *-result.json")
     if results_dir.resolve().is_relative_to(out_dir.resolve()):
-        raise BenchFault(f"{out_dir}: holds the results {results_dir}; expected: another folder for the report")
+        raise BenchFault(f"{out_dir}: holds the results {results_dir}; expected another folder for the report")
     _clean(out_dir)
     with tempfile.TemporaryDirectory(prefix="niclab-allure-") as folder:
         work = Path(folder)
@@ -150,7 +150,7 @@ def strip_beacon(report_dir: Path) -> None:
         if bare != text:
             write_atomically(page, bare)
         if _BEACON_HOST in bare:
-            raise BenchFault(f"{page}: still mentions {_BEACON_HOST}; wanted: a report without analytics")
+            raise BenchFault(f"{page}: still mentions {_BEACON_HOST}; expected a report without analytics")
 
 
 def _clean(out_dir: Path) -> None:
@@ -158,7 +158,9 @@ def _clean(out_dir: Path) -> None:
     if not out_dir.exists():
         return
     if not out_dir.is_dir() or (any(out_dir.iterdir()) and not (out_dir / REPORT_NAME).is_file()):
-        raise BenchFault(f"{out_dir}: is not a report and stays as it is; wanted: a folder with {REPORT_NAME}, or none")
+        raise BenchFault(
+            f"{out_dir}: is not a report and stays as it is; expected a folder with {REPORT_NAME}, or none"
+        )
     shutil.rmtree(out_dir)
 
 
@@ -176,5 +178,5 @@ def _variables(run: Mapping[str, Any]) -> dict[str, str]:
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise BenchFault(f"{path}: is missing; wanted: a file")
+        raise BenchFault(f"{path}: is missing; expected a file")
     return path

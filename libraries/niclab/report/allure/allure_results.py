@@ -117,7 +117,7 @@ def _compare_with_summary(results: RunResults, summary: dict[str, Any]) -> None:
     """
     try:
         if summary["format"] != SUMMARY_FORMAT:
-            raise BenchFault(f"{SUMMARY_NAME}: format {summary['format']!r} is not known; wanted: {SUMMARY_FORMAT}")
+            raise BenchFault(f"{SUMMARY_NAME}: format {summary['format']!r} is not known; expected {SUMMARY_FORMAT}")
         statuses = {str(test["uuid"]): str(test["status"]) for test in summary["tests"]}
         counts = (summary["planned_tests"], summary["ended_tests"], summary["written_results"])
         errors = [str(error) for error in summary["errors"]]
@@ -132,7 +132,7 @@ def _compare_with_summary(results: RunResults, summary: dict[str, Any]) -> None:
     if set(counts) != {len(results.tests)}:
         results.problems.append(
             f"{counts[0]} tests were planned, {counts[1]} ended, {counts[2]} results were written, "
-            f"{len(results.tests)} can be read; wanted: four times the same number."
+            f"{len(results.tests)} can be read; expected four times the same number."
         )
     if set(statuses) != {test.uuid for test in results.tests}:
         results.problems.append("The results on disk are not those that the summary of the run names.")

@@ -76,13 +76,13 @@ def find(cache: Path = CACHE, pins: Path = LOOK) -> Tools:
     root = cache.expanduser()
     allure = root / _folder("allure", ALLURE_PINS, pins) / _ALLURE_SCRIPT
     if not allure.is_file():
-        raise BenchFault(f"report tools: {allure}: missing; expected: what make setup installs")
+        raise BenchFault(f"report tools: {allure}: missing; expected what make setup installs")
     node = root / _folder("node", NODE_PINS, pins) / _NODE_PROGRAM
     if node.is_file():
         return Tools(node, allure)
     system = _system_node()
     if system is None:
-        raise BenchFault(f"report tools: {node}: missing; expected: Node.js {NODE_OLDEST_MAJOR} or newer (make setup)")
+        raise BenchFault(f"report tools: {node}: missing; expected Node.js {NODE_OLDEST_MAJOR} or newer (make setup)")
     return Tools(system, allure)
 
 
@@ -231,7 +231,7 @@ def _installed(cache: Path, name: str, expected_file: str, install_into: Callabl
             try:
                 install_into(temporary)
                 if not (temporary / expected_file).is_file():
-                    raise BenchFault(f"{name}: {expected_file}: missing after the installation; expected: a file")
+                    raise BenchFault(f"{name}: {expected_file}: missing after the installation; expected a file")
                 temporary.rename(target)
             except BaseException:
                 shutil.rmtree(temporary)

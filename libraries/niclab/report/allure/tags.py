@@ -50,7 +50,7 @@ class TagMeaning:
     def _add_label(self, name: str, value: str) -> None:
         self.labels.append({"name": name, "value": value})
         if name == "severity" and value not in SEVERITIES:
-            self.problems.append(f"tag: severity {value!r} is not known; wanted: {', '.join(SEVERITIES)}")
+            self.problems.append(f"tag: severity {value!r} is not known; expected {', '.join(SEVERITIES)}")
 
 
 def meaning_of(tags: Iterable[str]) -> TagMeaning:
@@ -77,12 +77,12 @@ def _add_plain_tag(meaning: TagMeaning, tag: str) -> None:
     elif not lowered.startswith("robot:"):
         meaning._add_label("tag", tag)
         if lowered.startswith("allure."):
-            meaning.problems.append(f"tag: {tag!r} is not known; wanted: for example allure.feature:VALUE")
+            meaning.problems.append(f"tag: {tag!r} is not known; expected for example allure.feature:VALUE")
         elif lowered.startswith(DECIDES):
             requirement = tag[len(DECIDES) :].strip()
             meaning._add_label(REQUIREMENT, requirement)
             if not requirement:
-                meaning.problems.append(f"tag: {tag!r} is not wanted; wanted: req: and the id of a requirement")
+                meaning.problems.append(f"tag: {tag!r} is not wanted; expected req: and the id of a requirement")
             elif part := _known().every_part().get(requirement):
                 whole = requirement.partition("/")[0]
                 name = f"{requirement}: {part.title} ({_known().source(whole)})"

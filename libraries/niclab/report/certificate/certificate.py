@@ -75,7 +75,7 @@ def certify(run_dir: Path, robot_rc: int) -> ExitStatus:
             the certificate instead.
     """
     if not run_dir.is_dir():
-        raise BenchFault(f"{run_dir}: is no folder; wanted: the folder of a run")
+        raise BenchFault(f"{run_dir}: is no folder; expected the folder of a run")
     certificate, status = _certificate(run_dir, robot_rc, issued=now())
     write_json(run_dir / CERTIFICATE_FILE, certificate)
     charts = charts_of(run_dir, certificate["charts"])
@@ -123,10 +123,10 @@ def verify(run_dir: Path) -> list[str]:
     file = run_dir / CERTIFICATE_FILE
     certificate = read_json_object(file)
     if certificate.get("format") != FORMAT:
-        raise BenchFault(f"{file}: format: {certificate.get('format')!r} is not known; expected: {FORMAT}")
+        raise BenchFault(f"{file}: format: {certificate.get('format')!r} is not known; expected {FORMAT}")
     issued, robot_rc = certificate.get("issued"), certificate.get("robot_rc")
     if not isinstance(issued, str) or not isinstance(robot_rc, int):
-        raise BenchFault(f"{file}: issued, robot_rc: wanted: the time and the exit status of robot")
+        raise BenchFault(f"{file}: issued, robot_rc; expected the time and the exit status of robot")
     return [*_differences(certificate, _certificate(run_dir, robot_rc, issued)[0]), *differences(run_dir)]
 
 
@@ -225,7 +225,7 @@ def _reasons_of_run(reasons: Reasons, run: Mapping[str, Any], robot_rc: int, wai
     if robot_rc != waived_tests:
         counted = failed and robot_rc == min(failed, _MOST_COUNTED)  # the failed tests are reasons of their own
         means = ExitStatus.PARTIAL if counted else ExitStatus.BENCH_FAULT
-        reasons.add(f"robot ended with exit status {robot_rc}; wanted: {waived_tests}.", means=means)
+        reasons.add(f"robot ended with exit status {robot_rc}; expected {waived_tests}.", means=means)
     if run and not run.get("finished"):
         reasons.add(f"{RUN_FILE} does not say that the run has finished.")
     elif run and run.get("robot_rc") != robot_rc:
@@ -237,7 +237,7 @@ def _reasons_of_run(reasons: Reasons, run: Mapping[str, Any], robot_rc: int, wai
         reasons.add(f"{RUN_FILE} does not say whether the card is physical or emulated.")
     changed = (run.get("git") or {}).get("local_changes") and not run.get("local_changes_allowed")
     if changed and run.get("subject") == PHYSICAL:
-        reasons.add("The files of the lab differ from its commit; wanted: no difference, or --allow-local-changes.")
+        reasons.add("The files of the lab differ from its commit; expected no difference, or --allow-local-changes.")
     facts = run.get("facts") or {}
     missing = [name for name in NEEDED_FACTS if not facts.get(name)]
     if run and missing:
@@ -257,7 +257,7 @@ def _reasons_of_tests(reasons: Reasons, results: RunResults, run: Mapping[str, A
             reasons.add(f"{_tests(len(names))} {words}: {_some(names)}.", means=_MEANINGS[verdict])
     if not any(test.verdict is Verdict.PASS for test in results.tests):
         means = ExitStatus.UNDECIDED if results.tests else ExitStatus.BENCH_FAULT
-        reasons.add("No test has passed; wanted: at least one.", means=means)
+        reasons.add("No test has passed; expected at least one.", means=means)
     doubled = [name for name, count in Counter(test.name for test in results.tests).items() if count > 1]
     if doubled:
         reasons.add(f"More than one result has the name: {_some(doubled)}.")

@@ -1,1 +1,1 @@
-"""What a run keeps: its folder, its evidence with hashes and signature, its journal of tests."""
+"""The record of a run: its folder, its evidence with hashes and signature, its journal of tests."""

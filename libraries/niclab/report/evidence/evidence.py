@@ -98,7 +98,7 @@ class EvidenceStore:
             BenchFault: When the name is empty or the file cannot be written.
         """
         if not name.strip():
-            raise BenchFault(f"{self.folder}: name of evidence: {name!r} is empty; wanted: words for the reader")
+            raise BenchFault(f"{self.folder}: name of evidence: {name!r} is empty; expected words for the reader")
         shown = self._mask(name.strip())
         content = self._mask(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data)
         with _held(self.folder):
@@ -206,11 +206,11 @@ def read_index(folder: Path) -> list[EvidenceEntry]:
     index = read_json_object(path)
     files = index.get("files")
     if index.get("format") != _FORMAT or not isinstance(files, list):
-        raise BenchFault(f"{path}: is no evidence index; wanted: format {_FORMAT} with a list of files")
+        raise BenchFault(f"{path}: is no evidence index; expected format {_FORMAT} with a list of files")
     try:
         return [EvidenceEntry(**file) for file in files]
     except TypeError as error:
-        raise BenchFault(f"{path}: files: {error}; wanted: the fields of an evidence entry") from error
+        raise BenchFault(f"{path}: files: {error}; expected the fields of an evidence entry") from error
 
 
 class LoggedCommand(Protocol):
@@ -248,9 +248,9 @@ class CommandLog:
 
     def __init__(self, folder: Path, host: str, secrets: Iterable[str] = (), limit_kb: int = 64) -> None:
         if limit_kb < 1:
-            raise BenchFault(f"command log of {host}: limit_kb: {limit_kb} is not wanted; wanted: at least 1")
+            raise BenchFault(f"command log of {host}: limit_kb: {limit_kb} is not wanted; expected at least 1")
         if not host.strip():
-            raise BenchFault(f"{folder}: command log: host: {host!r} is empty; wanted: the name of a server")
+            raise BenchFault(f"{folder}: command log: host: {host!r} is empty; expected the name of a server")
         self.path = folder / f"commands-{_slug(host)}.jsonl"
         self._host = host
         self._mask = Mask(secrets)

@@ -42,7 +42,7 @@ def evidence_links(markup: str) -> list[EvidenceLink]:
     parser.feed(markup)
     parser.close()
     if parser.pending:
-        raise BenchFault(f"evidence link to {parser.pending[1]!r}: is not closed; wanted: </a>")
+        raise BenchFault(f"evidence link to {parser.pending[1]!r}: is not closed; expected </a>")
     return parser.found
 
 
@@ -57,7 +57,7 @@ class _Parser(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if tag == "a" and "evidence" in given.get("class", "").split():
             if not given.get("type") or not given.get("href"):
-                raise BenchFault(f"evidence link {self.get_starttag_text()}: wanted: both type and href")
+                raise BenchFault(f"evidence link {self.get_starttag_text()}; expected both type and href")
             self.pending, self._name = (given["type"], unquote(given["href"])), ""
         elif tag == "img" and self.pending:
             self._name += given.get("alt", "")

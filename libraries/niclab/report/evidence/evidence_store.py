@@ -23,21 +23,21 @@ from niclab.report.pages.content import CERTIFIED
 try:
     import fsspec
 except ImportError as missing:
-    raise BenchFault("evidence store: fsspec is not installed; expected: pip install 'niclab[store]'") from missing
+    raise BenchFault("evidence store: fsspec is not installed; expected it: pip install 'niclab[store]'") from missing
 
 KEPT_FOR_EVER = ("certificate.", "run.json", "measurements.json")
 """Beginnings of the names that no rule removes."""
 
 
 YOUNG = timedelta(days=1)
-"""House rule: nobody takes longer to put a run into the store."""
+"""Assumption: nobody takes longer to put a run into the store."""
 _CONTROLLER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def _controller(run_dir: Path, run: dict[str, Any]) -> str:
     name = str(run["who"].get("controller", ""))
     if not _CONTROLLER.fullmatch(name):
-        raise BenchFault(f"{run_dir / RUN_FILE}: who.controller: {name!r}; expected: the name of a host")
+        raise BenchFault(f"{run_dir / RUN_FILE}: who.controller: {name!r}; expected the name of a host")
     return name
 
 
@@ -67,7 +67,7 @@ class EvidenceArchive:
         known = self._read(list_)["files"] if self._files.exists(list_) else {}
         if other := [name for name, sum_ in sums.items() if known.get(name, sum_) != sum_]:
             raise BenchFault(
-                f"evidence store: {list_}: {other[0]}: sha256 {known[other[0]]}; expected: {sums[other[0]]} (the file "
+                f"evidence store: {list_}: {other[0]}: sha256 {known[other[0]]}; expected {sums[other[0]]} (the file "
                 f"of {run_dir}), or another name of the run"
             )
         new = self._write_missing(names, sums)
@@ -95,9 +95,9 @@ class EvidenceArchive:
         for name, sum_ in self._read(self._list(run))["files"].items():
             content = self._cat(self._blob(sum_))
             if (found := hashlib.sha256(content).hexdigest()) != sum_:
-                raise BenchFault(f"evidence store: {run}: {name}: sha256 {found}; expected: {sum_} (list of the run)")
+                raise BenchFault(f"evidence store: {run}: {name}: sha256 {found}; expected {sum_} (list of the run)")
             if not (target / name).resolve().is_relative_to(target.resolve()):
-                raise BenchFault(f"evidence store: {run}: {name}: leaves the folder; expected: a name within it")
+                raise BenchFault(f"evidence store: {run}: {name}: leaves the folder; expected a name within it")
             write_atomically(target / name, content)
 
     def prune(self, green_days: int, now: datetime, confirm: Callable[[int], bool] = lambda _: True) -> int:
@@ -120,7 +120,7 @@ class EvidenceArchive:
         lists, blobs = list(self._all("runs")), list(self._all("blobs"))
         if blobs and not lists:
             raise BenchFault(
-                f"evidence store {self._root}: {len(blobs)} blobs and no list of a run; expected: lists in "
+                f"evidence store {self._root}: {len(blobs)} blobs and no list of a run; expected lists in "
                 f"{self._root}/runs (moved away, or hidden from this user?)"
             )
         for path in lists:
@@ -154,7 +154,7 @@ class EvidenceArchive:
         if len(found) != 1:
             raise BenchFault(
                 f"evidence store {self._root}: {len(found)} runs {run!r} ({', '.join(found) or 'none'}); "
-                f"expected: one, by RUN or CONTROLLER/RUN"
+                f"expected one, by RUN or CONTROLLER/RUN"
             )
         return found[0]
 

@@ -105,5 +105,5 @@ def kept(run_dir: Path, kind: Input) -> Path:
     """
     found = sorted(folder_of(run_dir, kind).glob("*"))
     if len(found) != 1:
-        raise BenchFault(f"{folder_of(run_dir, kind)}: holds {len(found)} files; expected: the copy of one")
+        raise BenchFault(f"{folder_of(run_dir, kind)}: holds {len(found)} files; expected the copy of one")
     return found[0]

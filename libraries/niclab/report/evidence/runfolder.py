@@ -7,6 +7,8 @@
     ... robot --listener libraries/listeners/AllureResults.py:RUN/allure-results --outputdir RUN suites/ ...
     record_facts(run_dir, driver="e1000e 6.1.0", firmware="1.8-0", kernel="6.1.0-28-amd64")
     finish_run(run_dir, robot_rc=0)
+
+Each raises BenchFault where the run folder cannot be read or written.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def new_run(
     """
     for field, name in (("card", card), ("bench", bench)):
         if not _NAME.fullmatch(name):
-            raise BenchFault(f"new run: {field}: {name!r} is not wanted; wanted: letters, digits, '.', '_' and '-'")
+            raise BenchFault(f"new run: {field}: {name!r} is not wanted; expected letters, digits, '.', '_' and '-'")
     started = datetime.now().astimezone()
     base = results_root.absolute() / f"{started:%Y%m%d-%H%M%S}-{card}-{bench}"
     run_dir = _make_unique(base)
@@ -121,12 +123,12 @@ def read_run(run_dir: Path) -> dict[str, Any]:
     """
     run = read_json_object(run_dir / RUN_FILE)
     if run.get("format") != _FORMAT:
-        raise BenchFault(f"{run_dir / RUN_FILE}: format: {run.get('format')!r} is not known; wanted: {_FORMAT}")
+        raise BenchFault(f"{run_dir / RUN_FILE}: format: {run.get('format')!r} is not known; expected {_FORMAT}")
     for field in ("who", "versions", "facts"):
         if not isinstance(run.get(field), dict):
-            raise BenchFault(f"{run_dir / RUN_FILE}: {field}: {run.get(field)!r} is not wanted; wanted: a JSON object")
+            raise BenchFault(f"{run_dir / RUN_FILE}: {field}: {run.get(field)!r} is not wanted; expected a JSON object")
     if not isinstance(run.get("git"), dict | None):
-        raise BenchFault(f"{run_dir / RUN_FILE}: git: {run['git']!r} is not wanted; wanted: a JSON object or null")
+        raise BenchFault(f"{run_dir / RUN_FILE}: git: {run['git']!r} is not wanted; expected a JSON object or null")
     return run
 
 
@@ -143,9 +145,9 @@ def plan_run(run_dir: Path, *, expected_tests: int, plan: str, partial: str | No
         BenchFault: When the number is not positive or the reason is empty.
     """
     if expected_tests < 1:
-        raise BenchFault(f"{run_dir}: expected_tests: {expected_tests} is not wanted; wanted: at least 1")
+        raise BenchFault(f"{run_dir}: expected_tests: {expected_tests} is not wanted; expected at least 1")
     if partial is not None and not partial.strip():
-        raise BenchFault(f"{run_dir}: partial: is empty; wanted: why the run is partial, or nothing")
+        raise BenchFault(f"{run_dir}: partial: is empty; expected why the run is partial, or nothing")
     _update(run_dir, {"expected_tests": expected_tests, "plan": plan, "partial": partial})
 
 
@@ -155,9 +157,6 @@ def record_call(run_dir: Path, **words: str) -> None:
     Args:
         run_dir: Folder of the run.
         words: The bench file, the sheet, the plan, and the operating systems that are others than in the bench file.
-
-    Raises:
-        BenchFault: The run folder cannot be read or written.
     """
     _update(run_dir, {"called": words})
 
@@ -168,9 +167,6 @@ def record_continuation(run_dir: Path, interrupted: str) -> None:
     Args:
         run_dir: Folder of the run.
         interrupted: Full name of the test during which it was killed; empty if it was between two tests.
-
-    Raises:
-        BenchFault: The run folder cannot be read or written.
     """
     entry = {"when": now(), "who": who(), "interrupted": interrupted}
     _update(run_dir, {"continued": [*(read_run(run_dir).get("continued") or []), entry]})
@@ -194,9 +190,6 @@ def record_inputs(run_dir: Path, files: Mapping[str, str]) -> None:
     Args:
         run_dir: Folder of the run.
         files: What it is -> the file, as it is shown to people.
-
-    Raises:
-        BenchFault: The run folder cannot be read or written.
     """
     _update(run_dir, {"inputs": dict(files)})
 
@@ -208,9 +201,6 @@ def record_ports(run_dir: Path, *, of_card: int, of_bench: int) -> None:
         run_dir: Folder of the run.
         of_card: Ports of the card.
         of_bench: Ports of the dut in the bench file.
-
-    Raises:
-        BenchFault: The run folder cannot be read or written.
     """
     _update(run_dir, {"ports": {"card": of_card, "bench": of_bench}})
 
@@ -226,7 +216,7 @@ def record_facts(run_dir: Path, **facts: str) -> None:
     known = dict(read_run(run_dir)["facts"])
     for name, value in facts.items():
         if not value.strip():
-            raise BenchFault(f"{run_dir / RUN_FILE}: facts.{name}: {value!r} is empty; wanted: what was read")
+            raise BenchFault(f"{run_dir / RUN_FILE}: facts.{name}: {value!r} is empty; expected what was read")
         if known.setdefault(name, value) != value:
             raise BenchFault(f"{run_dir / RUN_FILE}: facts.{name}: {value!r} now, {known[name]!r} earlier in this run")
     _update(run_dir, {"facts": known})
@@ -238,9 +228,6 @@ def note_software(run_dir: Path, software: Mapping[str, Mapping[str, str]]) -> N
     Args:
         run_dir: Folder of the run.
         software: Role -> name of a program -> its version.
-
-    Raises:
-        BenchFault: The run folder cannot be read or written.
     """
     _update(run_dir, {"software": {role: dict(versions) for role, versions in software.items()}})
 
@@ -252,9 +239,6 @@ def record_attempts(run_dir: Path, earlier: Sequence[Mapping[str, str]], unknown
         run_dir: Folder of the run.
         earlier: Run, bench, time and verdict of each, oldest first.
         unknown: Why there may be others; empty where all that are kept are named.
-
-    Raises:
-        BenchFault: The run folder cannot be read or written.
     """
     _update(run_dir, {"earlier_attempts": [dict(each) for each in earlier], "attempts_unknown": unknown})
 

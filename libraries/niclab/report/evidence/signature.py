@@ -59,13 +59,13 @@ def problems_of(file: Path, signers: Path) -> list[str]:
     """
     signature = signature_of(file)
     if not signature.is_file():
-        return [f"{signature.name}: is missing; expected: a signature of {file.name}"]
+        return [f"{signature.name}: is missing; expected a signature of {file.name}"]
     arguments = ["-f", str(signers.expanduser()), "-n", NAMESPACE, "-s", str(signature)]
     try:
         names = _keygen("find-principals", *arguments).splitlines()
         _keygen("verify", *arguments, "-I", names[0], text=file.read_bytes())
     except (BenchFault, OSError) as error:
-        return [f"{signature.name}: {error}; expected: a signature of {file.name} by one of {signers}"]
+        return [f"{signature.name}: {error}; expected a signature of {file.name} by one of {signers}"]
     return []
 
 

@@ -108,5 +108,5 @@ def _read(path: Path) -> dict[str, str]:
         raise BenchFault(f"{path}: cannot be read: {error}") from error
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     if not {CERTIFICATE_FILE, PAGE_NAME} <= set(sums):
-        raise BenchFault(f"{path}: does not name {CERTIFICATE_FILE} and {PAGE_NAME}; expected: the sums of both")
+        raise BenchFault(f"{path}: does not name {CERTIFICATE_FILE} and {PAGE_NAME}; expected the sums of both")
     return sums

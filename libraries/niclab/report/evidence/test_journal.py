@@ -112,7 +112,7 @@ def read_so_far(file: Path) -> SoFar:
                 ended[name] = EndedTest(**content | {key: tuple(content[key]) for key in ("suites", "tags")})
                 running, since = ("", None) if running == name else (running, since)
     except OSError as error:
-        raise BenchFault(f"{file}: cannot be read: {error.strerror}; expected: the tests of the run") from error
+        raise BenchFault(f"{file}: cannot be read: {error.strerror}; expected the tests of the run") from error
     except (ValueError, KeyError, TypeError) as error:
         raise BenchFault(f"{file}: is no journal of tests: {error}") from error
     return SoFar(ended, running, since)

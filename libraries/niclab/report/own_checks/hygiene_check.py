@@ -42,7 +42,7 @@ def _problems(file: Path) -> list[str]:
     result = read_json_object(file)
     try:
         if result["format"] != FORMAT:
-            raise BenchFault(f"{file}: format {result['format']!r}; expected: {FORMAT}")
+            raise BenchFault(f"{file}: format {result['format']!r}; expected {FORMAT}")
         return [*map(str, result["faults"]), *(str(each["text"]) for each in result["findings"])]
     except (KeyError, TypeError) as error:
-        raise BenchFault(f"{file}: is no result of a comparison: {error}; expected: faults and findings") from error
+        raise BenchFault(f"{file}: is no result of a comparison: {error}; expected faults and findings") from error

@@ -57,9 +57,9 @@ def _findings(file: Path) -> list[str]:
     result = read_json_object(file)
     try:
         if result["format"] != FORMAT:
-            raise BenchFault(f"{file}: format {result['format']!r}; expected: {FORMAT}")
+            raise BenchFault(f"{file}: format {result['format']!r}; expected {FORMAT}")
         if result["over"] is not True:
-            raise BenchFault("the run ended before its last look; expected: a look after every change was undone")
+            raise BenchFault("the run ended before its last look; expected a look after every change was undone")
         return [str(each) for each in result["findings"]]
     except (KeyError, TypeError) as error:
-        raise BenchFault(f"{file}: is no result of a look: {error}; expected: over and findings") from error
+        raise BenchFault(f"{file}: is no result of a look: {error}; expected over and findings") from error

@@ -89,7 +89,7 @@ def _findings(file: Path) -> list[str]:
 
 
 def _finding(role: Role, spoiled: int, made: int, bound: float, idle: list[_Idle]) -> str:
-    share = f"{role.value} stood still in {spoiled} of {made} traffic runs; expected: at most {bound:g} % (bench file)"
+    share = f"{role.value} stood still in {spoiled} of {made} traffic runs; expected at most {bound:g} % (bench file)"
     if role is Role.PEER or any(each.stood for each in idle):
         compared = "".join(f"; it did so {each.stood} times in {each.seconds:g} s without traffic" for each in idle)
         return f"{BenchFault.__name__}: {share}{compared if role is Role.DUT else ''}"

@@ -51,7 +51,7 @@ class Scale:
 def round_ticks(low: float, high: float, about: int) -> list[float]:
     """About ``about`` multiples of 1, 2 or 5 times a power of ten, from at or below ``low`` to at or above ``high``."""
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise ValueError(f"axis {low!r} to {high!r}; wanted: finite numbers that rise")
+        raise ValueError(f"axis {low!r} to {high!r}; expected finite numbers that rise")
     if low == high:
         low, high = (low - abs(low) * 0.05, high + abs(high) * 0.05) if low else (-1.0, 1.0)
     raw = (high - low) / about

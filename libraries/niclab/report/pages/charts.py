@@ -70,11 +70,11 @@ class LineChart:
 
     def __post_init__(self) -> None:
         if not self.lines or len(self.lines) > parts.COLOURS:
-            raise ValueError(f"chart {self.title!r}: {len(self.lines)} lines; wanted: 1 to {parts.COLOURS}")
+            raise ValueError(f"chart {self.title!r}: {len(self.lines)} lines; expected 1 to {parts.COLOURS}")
         for each in self.lines:
             xs = [point.x for point in each.points]
             if not xs or any(a >= b for a, b in pairwise(xs)) or (self.x_bytes and xs[0] <= 0):
-                raise ValueError(f"chart {self.title!r}: line {each.name!r}: x {xs}; wanted: rising numbers")
+                raise ValueError(f"chart {self.title!r}: line {each.name!r}: x {xs}; expected rising numbers")
             for point in each.points:
                 _want_interval(self.title, each.name, point.low, point.y, point.high)
 
@@ -164,7 +164,7 @@ class ChangeChart:
 
     def __post_init__(self) -> None:
         if not self.rows:
-            raise ValueError(f"chart {self.title!r}: 0 rows; wanted: at least 1")
+            raise ValueError(f"chart {self.title!r}: 0 rows; expected at least 1")
         for row in self.rows:
             _want_interval(self.title, row.name, row.low, row.percent, row.high)
 
@@ -241,7 +241,7 @@ class TrendChart:
 
     def __post_init__(self) -> None:
         if not self.points:
-            raise ValueError(f"chart {self.title!r}: 0 runs; wanted: at least 1")
+            raise ValueError(f"chart {self.title!r}: 0 runs; expected at least 1")
         for point in self.points:
             _want_interval(self.title, point.when, point.low, point.value, point.high)
 
@@ -363,7 +363,7 @@ def _value_text(point: TrendPoint) -> str:
 def _want_interval(title: str, name: str, low: float, value: float, high: float) -> None:
     if not (low <= value <= high and math.isfinite(low) and math.isfinite(high)):
         raise ValueError(
-            f"chart {title!r}: {name}: {value!r} in {low!r} to {high!r}; wanted: finite numbers, low <= value <= high"
+            f"chart {title!r}: {name}: {value!r} in {low!r} to {high!r}; expected finite numbers, low <= value <= high"
         )
 
 

@@ -48,7 +48,7 @@ def counted_parts(number: int) -> str:
 
 
 def _software(certificate: Mapping[str, Any]) -> dict[str, str]:
-    """What each server runs."""
+    """The software of each server."""
     servers = (certificate.get("equipment") or {}).get("servers", {})
     return {
         f"Software of {role}": ", ".join(f"{name} {version}" for name, version in server["software"].items())

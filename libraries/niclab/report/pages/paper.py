@@ -60,7 +60,7 @@ def typeset(content: Content, issued: str, look: Path = LOOK) -> bytes:
     except (typst.TypstError, OSError, ValueError) as error:
         raise BenchFault(f"{look / TEMPLATE}: cannot be typeset: {error}") from error
     if not isinstance(made, bytes):
-        raise BenchFault(f"{look / TEMPLATE}: made {type(made).__name__}; expected: one PDF file")
+        raise BenchFault(f"{look / TEMPLATE}: made {type(made).__name__}; expected one PDF file")
     return made
 
 

@@ -19,11 +19,13 @@ try:
     import sqlalchemy as sa
     from sqlalchemy.dialects import postgresql, sqlite
 except ImportError as missing:
-    raise BenchFault("results store: SQLAlchemy is not installed; expected: pip install 'niclab[store]'") from missing
+    raise BenchFault(
+        "results store: SQLAlchemy is not installed; expected it: pip install 'niclab[store]'"
+    ) from missing
 
 FILE = "history.sqlite"
 NEWEST = 200
-"""House rule: so many runs of a card have their figures on a page."""
+"""Assumption: so many runs of a card have their figures on a page."""
 _WRITERS_WAIT_S = 60
 _TABLES = sa.MetaData()
 _RUNS = sa.Table(
@@ -103,7 +105,7 @@ class ResultsStore:
         found = [column["name"] for column in sa.inspect(connection).get_columns(_RUNS.name)]
         if sorted(found) != sorted(_RUNS.columns.keys()):
             raise BenchFault(
-                f"{self._name}: has the form of another version, columns {', '.join(found)}; expected: "
+                f"{self._name}: has the form of another version, columns {', '.join(found)}; expected "
                 f"{', '.join(_RUNS.columns.keys())}. Nothing is lost: rename it, or the table, and take the runs again "
                 "from their folders with: niclab store fill --results FOLDER"
             )

@@ -50,7 +50,7 @@ def adopt(journal: Journal, bench: Bench, copies: Mapping[Role, Copied]) -> list
 
 
 def _there(copy: Copied) -> str:
-    return f"it is in the journal of {copy.where}; expected: niclab restore there"
+    return f"it is in the journal of {copy.where}; expected niclab restore to be run there"
 
 
 def _is_plain(entry: Entry) -> bool:

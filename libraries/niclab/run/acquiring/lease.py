@@ -106,7 +106,7 @@ class Lease:
         self._path = f"{folder}/lease"
         self.held = False
         self.lost = ""
-        """Who has the server instead, in words, once the lease was found to be somebody else's."""
+        """The present holder of the server, in words, once the lease was found to be somebody else's."""
 
     def take(self) -> None:
         """Take the lease; one that is this holder's already is kept, one that a run before it left is replaced.
@@ -122,7 +122,7 @@ class Lease:
             if self.held:
                 self._lose(found)
             raise BenchFault(
-                f"{self._server}: in use by {self._name(found)}; expected: used by nobody ({self._path} on the server; "
+                f"{self._server}: in use by {self._name(found)}; expected nobody ({self._path} on the server; "
                 f"if that run has ended: niclab restore --steal)"
             )
         self.held = True
@@ -147,7 +147,7 @@ class Lease:
     def _lose(self, found: str) -> None:
         self.held = False
         self.lost = (
-            f"{self._server}: the lease is lost to {self._name(found)}; expected: this run's until its end "
+            f"{self._server}: the lease is lost to {self._name(found)}; expected this run's until its end "
             f"({self._path} on the server)"
         )
 

@@ -18,7 +18,7 @@ from niclab.run.run import Run
 from niclab.run.server import ANSWER_WITHIN_S, Server
 
 NEWS_FOR_S = 5.0
-"""House rule: what a server has shown between two tests is its state for as long as a keyword of one takes."""
+"""Assumption: what a server has shown between two tests is its state for as long as a keyword of one takes."""
 
 
 @dataclass(frozen=True)

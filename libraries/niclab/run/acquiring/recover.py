@@ -1,7 +1,7 @@
 """The recovery ladder: how a server that does not answer is recovered, and what is learned of why it does not.
 
-Each step has a deadline and is a line of ``recoveries.jsonl`` in the evidence. A step asks for the kernel's words
-before a later one destroys them::
+Each step has a deadline and is a line of ``recoveries.jsonl`` in the evidence. A step saves the kernel's output
+before a later one destroys it::
 
     console: log in, look around -> SysRq: sync, blocked tasks -> NMI: a crash on the console -> reset -> power cycle
 

@@ -1,1 +1,1 @@
-"""What is watched during a run: kernels, standstills, what tests leave behind, evidence of failures."""
+"""Watches during a run: kernels, standstills, what tests leave behind, evidence of failures."""

@@ -7,7 +7,7 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.report.evidence.runfolder import RUN_FILE, note_software, record_facts
 from niclab.run.run import Run
-from niclab.run.watching.software import software_of
+from niclab.run.watching.server_software import software_of
 
 
 class CardFacts:

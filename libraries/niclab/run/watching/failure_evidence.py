@@ -61,9 +61,9 @@ def require_complete(run: Run, keep: Keep) -> None:
         if name.endswith(CONSOLE):
             continue
         if missing := _NOT_INSTALLED.search(said):
-            problems.append(f"{name}: {missing[0].strip()}; wanted: the tool is installed")
+            problems.append(f"{name}: {missing[0].strip()}; expected the tool to be installed")
         elif not said.strip():
-            problems.append(f"{name}: `{command.removeprefix('# ')}` shows nothing; wanted: some text")
+            problems.append(f"{name}: `{command.removeprefix('# ')}` shows nothing; expected some text")
     if problems:
         raise BenchFault("\n".join(problems))
 

@@ -107,7 +107,7 @@ class BenchHygiene:
             return self._before
         if kept.fitting != (now := Fitting.of(self._run)):
             self._faults.append(
-                f"not compared with the state before run {kept.run}: taken with {kept.fitting}; now {now}; expected: "
+                f"not compared with the state before run {kept.run}: taken with {kept.fitting}; now {now}; expected "
                 f"the same (niclab restore, before another card or system is used)"
             )
             return self._before

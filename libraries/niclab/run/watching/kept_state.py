@@ -141,7 +141,7 @@ def kept_for_restore(journal: Journal) -> KeptState | None:
         states = [Snapshot(each["server"], Depth(each["depth"]), each["values"]) for each in content["states"]]
         return KeptState(str(content["run"]), states, frozenset(content["older"]), Fitting.read(content["fitting"]))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BenchFault(f"{file}: is no state of a bench: {error}; expected: format {FORMAT}") from error
+        raise BenchFault(f"{file}: is no state of a bench: {error}; expected format {FORMAT}") from error
 
 
 def compare_with_kept(run: Run, kept: KeptState) -> list[str]:
@@ -158,6 +158,6 @@ def compare_with_kept(run: Run, kept: KeptState) -> list[str]:
         BenchFault: The state cannot be taken.
     """
     if not run.servers:
-        raise BenchFault(f"bench {run.bench.name} is down; expected: up (state before the interrupted run)")
+        raise BenchFault(f"bench {run.bench.name} is down; expected up (state before the interrupted run)")
     now = {each.server: each for each in take_all(run, Depth.FULL, kept.fitting)}
     return [str(left) for old in kept.states if old.server in now for left in diff(old, now[old.server])]

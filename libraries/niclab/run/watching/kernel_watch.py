@@ -70,7 +70,7 @@ class KernelWatch:
         self._kept: dict[Role, _Looked] = {}
         """The look that came with the state of the ports, while nothing else is asked of the server."""
         self.found_at_the_end: list[Exception] = []
-        """What no test can be charged with: said after the last one, or while changes were undone."""
+        """Messages that no test can be charged with: said after the last one, or while changes were undone."""
         run.bench_servers.looks_before_leaving.append(self._look_before_leaving)
 
     def begin(self) -> None:

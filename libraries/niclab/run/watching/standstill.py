@@ -27,9 +27,9 @@ from niclab.transports.ssh.ssh import Result
 
 PERIOD_MS = 20
 LEAST_MS = 250
-"""House rule: an eighth of the shortest run. An emulated server under full load misses up to 0.1 s now and then."""
+"""Assumption: an eighth of the shortest run. An emulated server under full load misses up to 0.1 s now and then."""
 LEAST_OF_PINGS_MS = 150
-"""House rule: half the time for which the answer of a ping is waited for (``hosts.linux.ping.LAST_ANSWER_S``)."""
+"""Assumption: half the time for which the answer of a ping is waited for (``hosts.linux.ping.LAST_ANSWER_S``)."""
 _THEN = "@ then"
 LIMIT_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
@@ -229,7 +229,7 @@ def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
     except CardFailure as error:
         if not (stood := both.between(before, both.told())):
             raise
-        raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
+        raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected both to keep running") from error
 
 
 def read_told(text: str) -> tuple[int, ...]:
@@ -240,5 +240,5 @@ def read_told(text: str) -> tuple[int, ...]:
     """
     whole = text[: text.rfind("\n") + 1]
     if re.fullmatch(r"pid [0-9]+\n(?:stood [0-9]+\n)*", whole) is None:
-        raise ReadError(f"{text[-200:]!r}; wanted: pid and a number, then lines of stood and a number")
+        raise ReadError(f"{text[-200:]!r}; expected pid and a number, then lines of stood and a number")
     return tuple(map(int, re.findall(r"^stood ([0-9]+)$", whole, re.MULTILINE)))

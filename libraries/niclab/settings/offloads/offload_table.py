@@ -63,9 +63,8 @@ class OffloadRow:
             found: What it does, with the verb.
             expected: What the sheet expects.
         """
-        return (
-            f"{dut.place}: offload {self.name.value} ({self.word}) {found}, sheet {dut.run.card.name} wants {expected}"
-        )
+        subject = f"{dut.place}: offload {self.name.value} ({self.word})"
+        return f"{subject} {found}; expected {expected} (sheet {dut.run.card.name})"
 
 
 def table(run: Run) -> Offloads:
@@ -96,7 +95,7 @@ def rows(run: Run, offload: str = EVERY) -> dict[OffloadName, OffloadRow]:
     if offload != EVERY:
         known = [name.value for name in OffloadName]
         if offload not in known:
-            raise BenchFault(f"offload {offload!r} is not known; wanted: {EVERY}, {', '.join(known)}")
+            raise BenchFault(f"offload {offload!r} is not known; expected {EVERY}, {', '.join(known)}")
         found = {name: row for name, row in found.items() if name.value == offload}
     if not found:
         what = "any offload" if offload == EVERY else f"offload {offload}"

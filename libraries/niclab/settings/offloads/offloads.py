@@ -78,8 +78,8 @@ def refuse_unsupported_names(run: Run) -> None:
             for entry in entries:
                 attempt = dut.host.settings.set_feature(dut.iface, entry.word, True)
                 if attempt.refused is None or attempt.now != before:
-                    wanted = f"sheet {card} wants it refused: {entry.why}"
-                    problems.append(f"{dut.place} took the feature name {entry.word}, {wanted}")
+                    wanted = f"it refused: {entry.why} (sheet {card})"
+                    problems.append(f"{dut.place} took the feature name {entry.word}; expected {wanted}")
         changed = _differences(before, dut.host.settings.features(dut.iface))
         if changed:
             problems.append(f"{dut.place}: after unsupported feature names were tried, {changed} did not come back")

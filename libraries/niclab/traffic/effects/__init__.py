@@ -1,1 +1,1 @@
-"""What settings do to traffic, compared in turns and with accepted baselines."""
+"""Effects of settings on traffic, compared in turns and with accepted baselines."""

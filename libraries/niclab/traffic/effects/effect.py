@@ -100,13 +100,13 @@ class EffectAnswer:
         return said if self.judged else said.replace(verdict, ": not judged")
 
 
-def wish_of(wanted: Prediction, source: str) -> Expected:
+def expectation_of(wanted: Prediction, source: str) -> Expected:
     """The region of the change, in percent of the figure without the setting; all numbers where nobody knows it."""
     if wanted.unknown is not None:
-        return Expected(f"nobody knows what is wanted: {wanted.unknown}", -100.0, math.inf)
+        return Expected(f"any change: {wanted.unknown}", -100.0, math.inf)
     if wanted.ratio is not None and wanted.within_percent is not None:
         low, high = (100 * (wanted.ratio * (1 + sign * wanted.within_percent / 100) - 1) for sign in (-1, 1))
-        text = f"wanted {wanted.ratio:g} times as much within {wanted.within_percent:g} % ({source})"
+        text = f"{wanted.ratio:g} times as much within {wanted.within_percent:g} % ({source})"
         return Expected(text, low, high)
     if wanted.more_percent is not None:
         return raises_by(wanted.more_percent, source)
@@ -114,9 +114,9 @@ def wish_of(wanted: Prediction, source: str) -> Expected:
         return lowers_by(wanted.less_percent, source)
     loses, gains = wanted.loses_at_most_percent, wanted.gains_at_most_percent
     if gains is not None and loses is not None:
-        return Expected(f"wanted at most {loses:g} % less and {gains:g} % more ({source})", -loses, gains)
+        return Expected(f"at most {loses:g} % less and {gains:g} % more ({source})", -loses, gains)
     if gains is not None:
-        return Expected(f"wanted at most {gains:g} % more ({source})", -math.inf, gains)
+        return Expected(f"at most {gains:g} % more ({source})", -math.inf, gains)
     assert loses is not None  # a sheet that has none of them is refused
     return not_worse_by(loses, Direction.HIGHER, source)
 
@@ -299,7 +299,7 @@ class _Runs:
 
 def _expected(measured: MeasuredPath, wanted: Prediction, source: str) -> Expected:
     if wanted.window_bytes is None:
-        return wish_of(wanted, source)
+        return expectation_of(wanted, source)
     fact = measured.run.card.limits.tcp_fraction_of_line_rate
     least = None if isinstance(fact, Unknown) else fact
     return receive_window.expected(measured.run, measured.ends, wanted.window_bytes, measured.rate_mbps, least, source)
@@ -333,7 +333,7 @@ def value_of(measured: TrafficRun, figure: Figure) -> float:
     else:
         found = cpu_s_per_gbit(measured.sender if figure is Figure.SENDER_CPU else measured.receiver, measured)
     if not found:
-        raise WorthlessResult(f"worthless result: no {figure.value}, wanted more than 0", measured.receiver.port)
+        raise WorthlessResult(f"worthless result: no {figure.value}; expected more than 0", measured.receiver.port)
     return found
 
 

@@ -1,4 +1,7 @@
-"""The effects of settings that the sheet predicts: each asked, shown and judged together."""
+"""The effects of settings that the sheet predicts: each asked, shown and judged together.
+
+Each raises Undecided where the runs cannot tell.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,6 @@ def judge_effects(run: Run, name: str, profile: Profile, reporter: Reporter) -> 
     Raises:
         CardFailure: An effect does not show, and nothing of the bench explains it.
         BenchFault: A run fails, the bench may explain a missing effect, or the sheet has no effect of that name.
-        Undecided: The runs cannot tell.
         NotApplicable: The sheet predicts none, or a setting cannot be had here.
     """
     asked, budget = _Asked(run, reporter), effect.BUDGETS[profile]
@@ -63,7 +65,6 @@ def judge_vlan(run: Run, profile: Profile, reporter: Reporter) -> None:
     Raises:
         CardFailure: It does not, and nothing of the bench explains it.
         BenchFault: A run fails, or the bench may explain the loss.
-        Undecided: The runs cannot tell.
         NotApplicable: The sheet does not know the fraction, or no path is a cable.
         SheetSilent: The sheet says nothing about it.
     """
@@ -82,7 +83,6 @@ def judge_vlan_on_bond(run: Run, profile: Profile, reporter: Reporter) -> None:
     Raises:
         CardFailure: It does not, and nothing of the bench explains it.
         BenchFault: A run fails, or the bench may explain the loss.
-        Undecided: The runs cannot tell.
         NotApplicable: The sheet does not know the fraction, or the bench has one path.
         SheetSilent: The sheet says nothing about it.
     """
@@ -134,7 +134,6 @@ def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
     Raises:
         CardFailure: A step does not change what the sheet predicts, and nothing of the bench explains it.
         BenchFault: A run fails, or the bench may explain a missing change.
-        Undecided: The runs cannot tell.
         NotApplicable: The sheet has no sequence, or no step can be had here.
     """
     sequence = run.card.section(run.card.sequence, "sequence")
@@ -198,5 +197,5 @@ def _chosen(run: Run, name: str) -> list[Effect]:
     chosen = [each for each in effects if name in (EVERY, each.name)]
     if not chosen:
         known = ", ".join(each.name for each in effects)
-        raise BenchFault(f"effect {name!r} is not on sheet {card}; wanted: {EVERY}, {known}")
+        raise BenchFault(f"effect {name!r} is not on sheet {card}; expected {EVERY}, {known}")
     return chosen

@@ -145,7 +145,7 @@ def _bonded(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
 def _tagged(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
     """A VLAN on each bond, with the addresses of the second path."""
     if way.bonds is None:
-        raise BenchFault("a VLAN on a bond is wanted without a bond; wanted: a bond among the settings before it")
+        raise BenchFault("a VLAN on a bond is wanted without a bond; expected a bond among the settings before it")
     over: dict[Role, str] = {}
     with ExitStack() as undoing:
         for role, bond in way.bonds.items():

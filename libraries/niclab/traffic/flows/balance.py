@@ -16,9 +16,9 @@ from niclab.run.watching.standstill import blameless
 from niclab.traffic.flows import many_flows
 
 LEAST_PART = 0.5
-"""House rule: a link that carries less than this part of an even share is not really used."""
+"""Assumption: a link that carries less than this part of an even share is not really used."""
 COUNTED_WITHIN_S = 5.0
-"""House rule: drivers that fetch the counters of their card do so every second or two."""
+"""Assumption: drivers that fetch the counters of their card do so every second or two."""
 
 
 def require_shares(run: Run, say: Callable[[str], object]) -> None:
@@ -64,7 +64,7 @@ def _problems(sender: Stack, receiver: Stack, say: Callable[[str], object], *, c
 def _short(bond: Stack, did: str, sent: int, frames: list[int]) -> list[str]:
     even = sent / len(frames)
     return [
-        f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; wanted: at least {LEAST_PART * even:g}, "
+        f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; expected at least {LEAST_PART * even:g}, "
         f"half of an even share of {len(frames)} links"
         for port, count in zip(bond.below, frames, strict=True)
         if count < LEAST_PART * even
@@ -73,7 +73,7 @@ def _short(bond: Stack, did: str, sent: int, frames: list[int]) -> list[str]:
 
 def _short_of_all(bond: Stack, did: str, sent: int, frames: list[int]) -> list[str]:
     return [
-        f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; wanted: all, each frame over each link"
+        f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; expected all, each frame over each link"
         for port, count in zip(bond.below, frames, strict=True)
         if count < sent
     ]

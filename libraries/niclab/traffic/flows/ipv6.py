@@ -17,7 +17,7 @@ from niclab.transports.ssh.ssh import Job
 NETWORK = 0xFD6E_6963_6C61
 """The first 48 bits of the networks: unique local addresses (RFC 4193), which nobody routes."""
 USABLE_WITHIN_S = 10.0
-"""House rule: a system looks for duplicates of an address for a second or two before it uses it (RFC 4862, 5.4)."""
+"""Assumption: a system looks for duplicates of an address for a second or two before it uses it (RFC 4862, 5.4)."""
 
 
 def address(run: Run, port: Port) -> IPv6Interface:

@@ -79,7 +79,7 @@ def require_flow(run: Run, receiver: Role) -> None:
             return []
         return [
             f"{server.name}: {', '.join(ifaces)} have received {arrived} bytes in {FLOW_WITHIN_S:g} s, while TCP is "
-            f"sent to it; wanted: more than {FLOW_BYTES}"
+            f"sent to it; expected more than {FLOW_BYTES}"
         ]
 
     fail_with(persistent_problems(missing, within=FLOW_WITHIN_S, every=0.5))

@@ -81,7 +81,7 @@ def read_delivery(text: str, wrong_sums: int | None) -> Delivery:
     """
     found = re.fullmatch(r"ready\nnumbers((?: [0-9]+)*)\ndamaged ([0-9]+)\nend\n", text)
     if found is None:
-        raise ReadError(f"{text[-200:]!r}; wanted: ready, numbers, damaged, end")
+        raise ReadError(f"{text[-200:]!r}; expected ready, numbers, damaged, end")
     numbers = [int(word) for word in found[1].split()]
     if numbers and max(numbers) >= COUNT:
         raise ReadError(f"datagram {max(numbers)} of {COUNT}")

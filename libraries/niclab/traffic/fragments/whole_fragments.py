@@ -34,7 +34,7 @@ def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
             found = datagrams.deliver(run, ends)
         say(f"{ends.name}: {found}")
         if found.problem:
-            problems.append(f"{ends.name}: {found.problem}; wanted: each once and unchanged, checksum offload on")
+            problems.append(f"{ends.name}: {found.problem}; expected each once and unchanged, checksum offload on")
     fail_with(problems)
 
 

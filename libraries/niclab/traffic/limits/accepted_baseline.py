@@ -20,7 +20,7 @@ from niclab.stats.questions import Direction, Outcome
 from niclab.stats.run_plan import SamplingPlan
 
 TOLERANCE_PERCENT = 5.0
-"""House rule: the bench is the same and so is the load, but servers warm up; what users notice is more."""
+"""Assumption: the bench is the same and so is the load, but servers warm up; what users notice is more."""
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ from niclab.traffic.tools.tool_choice import tool_of
 LOOK_S = 1.0
 """Measured: the look itself keeps the CPU of a slow server (an emulated one) busy for up to 0.2 s."""
 BUSY_BEFORE = 0.5
-"""House rule: a CPU that is half taken before a run has not enough left for it."""
+"""Assumption: a CPU that is half taken before a run has not enough left for it."""
 TRAFFIC_BEFORE = 0.01
-"""House rule: more than this part of the line before a run is somebody else's traffic."""
+"""Assumption: more than this part of the line before a run is somebody else's traffic."""
 BUSY_DURING = 0.95
-"""House rule: less than 5 % free on one CPU is none: a connection is served by one CPU at each end."""
+"""Assumption: less than 5 % free on one CPU is none: a connection is served by one CPU at each end."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ MOST_S = 900.0
 FLOODED = 0.01
 _UNIT = "frames/s"
 SAME_WITHIN = 0.1
-"""House rule: frame rates of all sizes within a tenth of each other are the same."""
+"""Assumption: frame rates of all sizes within a tenth of each other are the same."""
 NARROW = SAME_WITHIN / 2
 """The interval wanted of each, as a part of its mean: two of them tell a tenth."""
 STANDARD_MTU, JUMBO_MTU = 1500, 9000
@@ -245,7 +245,7 @@ def judge_independence(run: Run, peak: Peak) -> None:
     said = (
         f"{peak.subject}: {least.rate.estimate:.0f} frames/s of {least.frame_bytes} bytes ({least.rate.low:.0f} to "
         f"{least.rate.high:.0f}), {most.rate.estimate:.0f} of {most.frame_bytes} bytes ({most.rate.low:.0f} to "
-        f"{most.rate.high:.0f}); sheet {run.card.name} wants the same within {percent:g} %"
+        f"{most.rate.high:.0f}); expected the same within {percent:g} % (sheet {run.card.name})"
     )
     if least.rate.high < part * most.rate.low:
         raise CardFailure(said)

@@ -62,7 +62,7 @@ class MeasuredPath:
         Raises:
             BenchFault: The bus of an end cannot carry it.
         """
-        source = f"sheet {self.run.card.name} wants at least {fraction} of line rate, {self.rate_mbps:g} Mbit/s"
+        source = f"sheet {self.run.card.name}: {fraction} of line rate, {self.rate_mbps:g} Mbit/s"
         found = at_least(fraction * self.rate_mbps, source)
         bottleneck.want_room(self.before, found.low * 1e6, source)
         return found

@@ -38,7 +38,7 @@ def ceiling(links: Sequence[PcieLink]) -> Ceiling:
         ValueError: Without links.
     """
     if not links:
-        raise ValueError("no links; wanted: at least one")
+        raise ValueError("no links; expected at least one")
     return min((_of(link) for link in links), key=lambda each: each.bps)
 
 

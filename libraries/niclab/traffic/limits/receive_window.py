@@ -12,10 +12,10 @@ from niclab.traffic.tools import round_trips
 ROUND_TRIPS_S = 2
 """Time in s for which round trips are counted before the runs."""
 LOADED = 3.0
-"""House rule: queues, delayed acknowledgements and coalesced interrupts make the round trip under load at most so many
+"""Assumption: queues, delayed acknowledgements and coalesced interrupts make the round trip under load at most so many
 times as long as that of single bytes."""
 TOLERANCE = 0.1
-"""House rule: of either bound."""
+"""Assumption: of either bound."""
 
 
 def expected(
@@ -57,7 +57,7 @@ def limited(window_bytes: int, trip_s: float, line_mbps: float, least_fraction: 
     high = 100 * ((1 + TOLERANCE) * share / least_fraction - 1) if share < least_fraction else math.inf
     most = f" to {high:+.0f} %" if math.isfinite(high) else " % or more"
     return Expected(
-        f"wanted {low:+.0f}{most}: {window_bytes} bytes each round trip of {1000 * trip_s:.3g} ms are at most "
+        f"{low:+.0f}{most}: {window_bytes} bytes each round trip of {1000 * trip_s:.3g} ms are at most "
         f"{allowed_mbps:.4g} of {line_mbps:g} Mbit/s, and a third of that under load ({source})",
         low,
         high,

@@ -53,7 +53,7 @@ QUICK_SIZES: Mapping[TrafficTest, tuple[int, ...]] = {
 }
 """A dozen points: three MTUs each."""
 LARGE_BYTES = 32 << 10
-"""House rule: messages of this size and more are the "large blocks" that the document wants close to line rate."""
+"""Assumption: messages of this size and more are the "large blocks" that the document wants close to line rate."""
 STANDARD_MTU, JUMBO_MTU = 1500, 9000
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from niclab.traffic.tools.tool import TrafficTest
 
 SLACK = 0.25
-"""House rule: servers differ a little from size to size; a defect costs more than this part."""
+"""Assumption: servers differ a little from size to size; a defect costs more than this part."""
 IP_HEADER, UDP_HEADER, TCP_HEADERS = 20, 8, 52
 """IPv4; UDP; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""
 FRAGMENT_STEP = 8
@@ -78,7 +78,7 @@ def _is_larger_alike(other: Spot, spot: Spot) -> bool:
 
 
 def _floor(mbps: float, why: str) -> Floor:
-    return Floor((1 - SLACK) * mbps, f"house rule: {why}, {mbps:.4g} Mbit/s, less {100 * SLACK:g} %")
+    return Floor((1 - SLACK) * mbps, f"assumption: {why}, {mbps:.4g} Mbit/s, less {100 * SLACK:g} %")
 
 
 def by_frame_rate(spot: Spot, frames_per_s: float, line_mbps: float) -> float:

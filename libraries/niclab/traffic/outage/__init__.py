@@ -1,1 +1,1 @@
-"""How long traffic is interrupted, by probes from both ends."""
+"""The duration of interruptions of traffic, by probes from both ends."""

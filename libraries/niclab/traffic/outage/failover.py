@@ -3,6 +3,8 @@
 Every measurement begins with whole bonds, and leaves the link as it is: a test may go on with it, and its teardown
 restores it. What is sure is judged before a measurement may be undecided: duplicates, the link in use, traffic
 afterwards.
+
+Each raises Undecided where a server stall may hide a longer outage in each of three measurements.
 """
 
 from __future__ import annotations
@@ -56,7 +58,6 @@ class Failover:
         Raises:
             CardFailure: The bond stays on the lost link, carries no traffic, or a measurement proves that the outage is
                 longer than the limit, or that packets arrived twice.
-            Undecided: A server stall may hide a longer outage in each of three measurements.
             NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
             BenchFault: Both ends show another cause than the one that was brought about.
         """
@@ -99,7 +100,6 @@ class Failover:
         Raises:
             CardFailure: A measurement proves that the outage is longer than the limit, that more packets were lost than
                 it allows, or that packets arrived twice; or the bonds carry no traffic afterwards.
-            Undecided: A server stall may hide a longer outage in each of three measurements.
             NotApplicable: The sheet has no limit, or the bench cannot let a link fail in this way.
         """
         allowed = self._allowed()
@@ -145,7 +145,6 @@ class Failover:
         Raises:
             CardFailure: The bond does not leave the lost link or does not return to it, a measurement proves that the
                 outage is longer than the limit, or that packets arrived twice.
-            Undecided: A server stall may hide a longer outage in each of three measurements.
             NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
         """
         allowed, first = self._allowed(), self.run.bench.paths[0]

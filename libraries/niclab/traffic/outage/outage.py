@@ -26,7 +26,7 @@ SETTLED_S = 1.0
 LIMITS_WATCHED = 2
 """An outage is awaited for this many times the limit: one that does not end must be proven longer than the limit."""
 MEASUREMENTS = 3
-"""House rule: an outage that a server stall may hide is measured this often before it stays undecided."""
+"""Assumption: an outage that a server stall may hide is measured this often before it stays undecided."""
 
 
 class Over(Enum):
@@ -201,7 +201,7 @@ def too_many_lost(report: OutageReport, allowed: Allowed) -> list[str]:
 
 def duplicated(report: OutageReport) -> list[str]:
     """Find directions in which a packet arrived more than once."""
-    return [f"{direction}; wanted: none duplicated" for direction in report.directions if direction.duplicated]
+    return [f"{direction}; expected none duplicated" for direction in report.directions if direction.duplicated]
 
 
 def unbroken(report: OutageReport, *, copies: bool = False) -> Judgement:
@@ -216,7 +216,7 @@ def unbroken(report: OutageReport, *, copies: bool = False) -> Judgement:
     for direction in report.directions:
         heard = sum(outage.heard for outage in direction.outages)
         if heard or (direction.duplicated and not copies):
-            proven.append(f"{direction}; wanted: {wanted}")
+            proven.append(f"{direction}; expected {wanted}")
         elif direction.outages:
             possible.append(f"{direction}; the receiver stood still meanwhile: {direction.receiver}")
     return Judgement(proven, possible)

@@ -26,11 +26,11 @@ from niclab.traffic import WorthlessResult
 from niclab.traffic.outage.outage_records import Blind, EndLog, Noise, Outage, OutageReport, ProbedDirection
 
 BLIND_MS = 5.0
-"""House rule: ticks further apart than this are a pause. The pace is 1 ms, and emulated servers often miss a few."""
+"""Assumption: ticks further apart than this are a pause. The pace is 1 ms, and emulated servers often miss a few."""
 COARSEST_MS = 50.0
-"""House rule: an end that cannot keep the pace is measured by its own, the 99th percentile of its steps, up to this."""
+"""Assumption: an end that cannot keep the pace is measured by its own, the 99th percentile of its steps, up to this."""
 LATE_MS = 1000.0
-"""House rule: a packet that is held longer than this, beyond the smallest delay, did not get through in time. Shorter
+"""Assumption: a packet that is held longer than this, beyond the smallest delay, did not get through in time. Shorter
 holds show as silence at the receiver, which ``at_most_ms`` includes."""
 CLOCK_STEP_US = 2000
 """A wall clock that was stepped by more than this during the run spoils it; slewing (500 ppm) is less in a second."""
@@ -56,7 +56,7 @@ def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules 
         first: Notes of one end.
         second: Notes of the other end.
         names: Names of both ends.
-        rules: What counts as a pause or as late; the house rules when there are none.
+        rules: What counts as a pause or as late; the assumptions when there are none.
 
     Returns:
         Both directions.

@@ -22,7 +22,7 @@ from niclab.transports.ssh.ssh_job import FIRST_LINE
 PORT = 7110
 PERIOD_US = 1000
 FULL_RATE_US = 5.0
-"""House rule: a packet in so many microseconds of a path at its full rate is what one processor carries with ease, each
+"""Assumption: a packet in so many microseconds of a path at its full rate is what one processor carries with ease, each
 way; probes that come faster queue up, and are late and lost by themselves."""
 LIMIT_S = 300.0
 """The programs end by themselves after this."""
@@ -30,7 +30,7 @@ READY_WITHIN_S = 20.0
 NOTES_WITHIN_S = 60.0
 EXCHANGES = 5
 CLOCK_BOUND_S = 0.05
-"""House rule: whoever compares the times of an outage with other logs needs them no finer."""
+"""Assumption: whoever compares the times of an outage with other logs needs them no finer."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _notes(started: _Started) -> EndLog:
         raise BenchFault(f"{server.name}: outage prober: {result.ending}: {said}")
     if not was_running:  # its notes know nothing of the time since
         raise BenchFault(
-            f"{server.name}: outage prober: ended before it was stopped; expected: still probing (it ends by itself "
+            f"{server.name}: outage prober: ended before it was stopped; expected still probing (it ends by itself "
             f"after {LIMIT_S:g} s)"
         )
     try:

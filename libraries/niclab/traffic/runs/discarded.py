@@ -18,7 +18,7 @@ from niclab.stats.questions import Outcome
 from niclab.traffic.runs.traffic_run import TrafficRun
 
 MADE_AGAIN = 8
-"""House rule: a run in which a server stood still is made again as often in a row, for half a minute or so."""
+"""Assumption: a run in which a server stood still is made again as often in a row, for half a minute or so."""
 
 
 @dataclass(frozen=True)
@@ -85,5 +85,5 @@ def bounded(result: Outcome | None, runs: Sequence[TrafficRun]) -> Outcome | Non
     said = f"{count} runs discarded, {len(runs)} counted"
     if count <= len(runs):
         return replace(result, discarded=count, reason=f"{result.reason}; {said}")
-    reason = f"{said}: undecided; expected: no more discarded than counted; the counted ones alone: {result.reason}"
+    reason = f"{said}: undecided; expected no more discarded than counted; the counted ones alone: {result.reason}"
     return replace(result, discarded=count, decision=Decision.UNDECIDED, reason=reason)

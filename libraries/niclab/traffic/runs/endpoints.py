@@ -82,4 +82,4 @@ def _want_free(server: Server, tool: TrafficTool, others: Collection[str]) -> No
     found = [line for line in server.host.links.listeners(tool.port) if not set(ours) & set(line.split())]
     listener = "\n".join(found)
     if listener:
-        raise BenchFault(f"{server.name}: port {tool.port} is taken already; wanted: free: {listener[:300]}")
+        raise BenchFault(f"{server.name}: port {tool.port} is taken already; expected free: {listener[:300]}")

@@ -102,7 +102,7 @@ def tool_version(run: Run, server: Server) -> str:
     version = server.host.system.tools((program,))[program]
     if version is None:
         raise BenchFault(
-            f"{server.name}: {program} is not installed; wanted: the traffic tool of bench {run.bench.name}"
+            f"{server.name}: {program} is not installed; expected the traffic tool of bench {run.bench.name}"
         )
     return f"{program} {version}"
 

@@ -15,7 +15,6 @@ from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.core.marks import MarkKind, note
 from niclab.core.parallel import side_by_side
-from niclab.core.turns import turn_to_measure
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.counts.load_records import FrameCounters, counted_at, load_between
 from niclab.hosts.errors import ReadError
@@ -30,6 +29,7 @@ from niclab.traffic.runs.looks import EndLook, Looks
 from niclab.traffic.runs.run_count import RunCount
 from niclab.traffic.runs.switch_counts import SwitchCountWatch
 from niclab.traffic.runs.traffic_run import Conservation, EndOfRun, TrafficRun, figure_text
+from niclab.traffic.runs.turns import turn_to_measure
 from niclab.traffic.tools.iperf3 import shortest_s
 from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult, TrafficTool
 from niclab.traffic.tools.tool_choice import tool_of
@@ -43,7 +43,7 @@ _PORT_PART = 0.98
 _CPU_SLACK = 1.02
 """Rounding of the tools."""
 _LINE_SLACK = 1.02
-"""House rule: payload above the rate of the line by more than rounding and clocks is no measurement."""
+"""Assumption: payload above the rate of the line by more than rounding and clocks is no measurement."""
 
 
 class _AboveLine(WorthlessResult):
@@ -112,7 +112,7 @@ def session(
 
 
 class Session:
-    """Runs one after the other; what was counted after one is what was counted before the next: nothing flows between.
+    """Runs one after the other; the counters after one serve as the baseline of the next.
 
     Whoever does something else with the ports between two runs says so by :meth:`forget`. See :func:`session`.
     """
@@ -271,8 +271,8 @@ def _refuse_impossible_cpu(ends: Ends, result: ToolResult, sides: tuple[EndOfRun
         most_pct = 100.0 * (len(side.cpu.cpus) if result.cpu_scale is CpuScale.ONE_CPU else 1)
         if claimed_pct is not None and not 0 <= claimed_pct <= most_pct * _CPU_SLACK:
             raise WorthlessResult(
-                f"worthless result: a CPU load of {claimed_pct:g} % of {result.cpu_scale.value}, "
-                f"wanted at most {most_pct:g} % with {len(side.cpu.cpus)} CPUs",
+                f"worthless result: a CPU load of {claimed_pct:g} % of {result.cpu_scale.value}; "
+                f"expected at most {most_pct:g} % with {len(side.cpu.cpus)} CPUs",
                 server.name,
             )
 
@@ -290,6 +290,6 @@ def _refuse_above_line(result: ToolResult, line_mbps: float, receiver: EndOfRun)
     bps = result.throughput_bps
     if bps is not None and bps > line_mbps * 1e6 * _LINE_SLACK:
         raise _AboveLine(
-            f"worthless result: {bps / 1e6:.1f} Mbit/s, wanted at most the {line_mbps:g} Mbit/s of the line",
+            f"worthless result: {bps / 1e6:.1f} Mbit/s; expected at most the {line_mbps:g} Mbit/s of the line",
             receiver.port,
         )

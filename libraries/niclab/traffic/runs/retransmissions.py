@@ -19,7 +19,7 @@ from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES
 
 UNIT = "percent sent again"
 BURST = 5
-"""House rule: segments of a burst that no run has shown yet (``benchmarks/stats_simulation.py`` has larger ones)."""
+"""Assumption: segments of a burst that no run has shown yet (``benchmarks/stats_simulation.py`` has larger ones)."""
 UNSEEN = 3.7
 """So many events are expected where none is seen with probability 2.5 %: -ln(0.025), the exact rule of three."""
 

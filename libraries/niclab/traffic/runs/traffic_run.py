@@ -10,7 +10,7 @@ from niclab.traffic.runs.switch_counts import PortCount
 from niclab.traffic.tools.tool import Order, ToolResult, TrafficTest
 
 STRAY_FRAMES = 50
-"""House rule: frames of other protocols (ARP, IPv6 neighbours, LLDP) between the looks at the two ends."""
+"""Assumption: frames of other protocols (ARP, IPv6 neighbours, LLDP) between the looks at the two ends."""
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from niclab.traffic import WorthlessResult
 
 _KIND = "iperf3 -J"
 
-# House rule: a run that lasted less than this part of the time asked for was cut. Real runs end within some
+# Assumption: a run that lasted less than this part of the time asked for was cut. Real runs end within some
 # milliseconds of their duration.
 SHORTEST_PART = 0.98
 # Measured where the CPU is full: iperf3 looks at its timers between writes. With --omit its clock restarts when that
 # timer is served, so late a start shortens the run; the figure is over what was left of it.
 _OMIT_LATE_S = 0.2
-# House rule: the receiver's UDP bytes may differ by this much from "sent minus lost". More means that the version
+# Assumption: the receiver's UDP bytes may differ by this much from "sent minus lost". More means that the version
 # reports the sender's bytes under the receiver's name.
 _LOSS_TOLERANCE = 0.02
 # Where the counters of datagrams of versions before 3.18 do not grow (issue 1534 of esnet/iperf).
@@ -136,7 +136,7 @@ def _sums(test: Iperf3Test, end: JsonNode) -> tuple[JsonNode, JsonNode]:
     """The sender's and the receiver's sum."""
     received, sent = end.optional("sum_received"), end.optional("sum_sent")
     if test is Iperf3Test.UDP and received is None and end.optional("sum") is not None:
-        raise _worthless("this version gives only the sender's rate of UDP (end.sum); 3.12 or later is wanted")
+        raise _worthless("this version gives only the sender's rate of UDP (end.sum); expected 3.12 or later")
     if sent is None or received is None:
         raise _worthless("no sums of sender and receiver: the run did not end")
     return sent, received
@@ -163,7 +163,7 @@ def shortest_s(asked_s: float, omitted_s: float) -> float:
 def _refuse_short(asked: JsonNode, asked_s: float | None, elapsed_s: float, sent_bytes: int) -> None:
     duration_s = asked.child("duration").number()
     if asked_s is not None and duration_s != asked_s:
-        raise _worthless(f"the run was asked for {duration_s:g} s, wanted {asked_s:g} s")
+        raise _worthless(f"the run was asked for {duration_s:g} s; expected {asked_s:g} s")
     if duration_s > 0:
         omitted = asked.optional("omit")
         if elapsed_s < shortest_s(duration_s, omitted.number() if omitted else 0):

@@ -52,8 +52,8 @@ class Iperf3Tool:
         if found.test.value != protocol or found.streams != order.connections or found.reverse:
             direction = " in reverse" if found.reverse else ""
             raise WorthlessResult(
-                f"iperf3 -J: worthless result: of {found.test.value} with {found.streams} connections{direction}, "
-                f"wanted {protocol} with {order.connections}"
+                f"iperf3 -J: worthless result: of {found.test.value} with {found.streams} connections{direction}; "
+                f"expected {protocol} with {order.connections}"
             )
         return ToolResult(
             throughput_bps=found.throughput_bps,

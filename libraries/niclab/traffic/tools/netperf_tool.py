@@ -84,7 +84,7 @@ class NetperfTool:
         if len(requests if is_rr else streams) != len(found):
             raise _worthless(f"no {'transaction rate' if is_rr else 'throughput'} of {order.test.value}")
         if any((each.messages_sent is not None) is not is_udp for each in found):
-            raise _worthless(f"messages are counted of {TrafficTest.UDP_STREAM} only, wanted {order.test.value}")
+            raise _worthless(f"messages are counted of {TrafficTest.UDP_STREAM} only; expected {order.test.value}")
         received = sum(each.throughput_bps * each.elapsed_s / 8 for each in found if each.throughput_bps is not None)
         return ToolResult(
             throughput_bps=None if is_rr else sum(streams),

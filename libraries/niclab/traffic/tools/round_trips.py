@@ -53,7 +53,7 @@ def read_rate(text: str, seconds: int) -> float:
     """
     found = re.fullmatch(r"trips ([0-9]+)\nseconds ([0-9]+\.[0-9]+)\nend\n", text)
     if found is None:
-        raise ReadError(f"{text[-200:]!r}; wanted: trips, seconds, end")
+        raise ReadError(f"{text[-200:]!r}; expected trips, seconds, end")
     trips, lasted = int(found[1]), float(found[2])
     if trips == 0 or lasted < SHORTEST_PART * seconds:
         raise WorthlessResult(f"worthless result: {trips} round trips in {lasted:g} s of {seconds} s")

@@ -66,7 +66,7 @@ class Order:
 
     def _want(self, field: str, holds: bool, wanted: str) -> None:
         if not holds:
-            raise ValueError(f"traffic: {field}: {getattr(self, field)!r} is not wanted; wanted: {wanted}")
+            raise ValueError(f"traffic: {field}: {getattr(self, field)!r} is not wanted; expected {wanted}")
 
     @property
     def parameters(self) -> dict[str, str]:

@@ -14,9 +14,9 @@ from niclab.core.wait import Deadline, until
 from niclab.transports import AuthenticationFailed, ConnectionLost
 
 POLL_POWER_EVERY_S = 0.2
-"""How often the power is asked for while a change is waited for; BMCs take 0.1 s to 10 s to carry one out."""
+"""Interval between questions about the power while a change is waited for; BMCs take 0.1 s to 10 s to carry one out."""
 NOT_NOW_WITHIN_S = 20.0
-"""How long a BMC that says "not now" is asked again by one call; :meth:`Bmc.set_power` asks until its own deadline."""
+"""Time for which one call asks a BMC again that says "not now"; :meth:`Bmc.set_power` has its own deadline."""
 ASK_AGAIN_EVERY_S = 0.5
 _LONGEST_WORDS = 500
 
@@ -141,10 +141,6 @@ class Bmc(Protocol):
         """Order power on."""
         self.control(PowerAction.ON)
 
-    def power_off(self) -> None:
-        """Order power off at once, without a word to the operating system."""
-        self.control(PowerAction.OFF)
-
     def power_cycle(self) -> None:
         """Order power off, then on."""
         self.control(PowerAction.CYCLE)
@@ -171,7 +167,7 @@ class Bmc(Protocol):
             BenchFault: The state is not reported in time (the message has what was seen last), or the user is refused.
         """
         if not (math.isfinite(within_s) and within_s > 0):
-            raise BenchFault(f"{self.name}: within_s of set_power is {within_s}, wanted seconds above 0")
+            raise BenchFault(f"{self.name}: within_s of set_power is {within_s}; expected seconds above 0")
         switch = _Switch(self, state)
         try:
             until(switch.reached, within=within_s, what="power", every=POLL_POWER_EVERY_S, error=_NotReached)
@@ -207,7 +203,7 @@ class _Switch:
 
     @property
     def last(self) -> str:
-        """What was seen last, and why the order was not taken."""
+        """The state that was seen last, and why the order was not taken."""
         return f"{self._seen}; {self._refusal}" if self._refusal else self._seen
 
     def reached(self) -> bool:

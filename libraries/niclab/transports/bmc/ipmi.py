@@ -309,7 +309,7 @@ def _log_in(connection: Any) -> None:
 
 
 def _refusal(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
-    """What a completion code (table 5-2) means."""
+    """The meaning of a completion code (table 5-2)."""
     if error.cc in ipmi_records.NOT_NOW:
         return NotNow(f"{subject}: not now: completion code 0x{error.cc:02x}: {error.cc_desc}")
     if error.cc in (constants.CC_INSUFFICIENT_PRIVILEGES, *_NO_LEVEL):

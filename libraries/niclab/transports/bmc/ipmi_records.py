@@ -1,4 +1,4 @@
-"""What is asked for and the meaning of IPMI's numbers: sensor units and states, the event log. No network here.
+"""Requests, and the meaning of IPMI's numbers: sensor units and states, the event log. No network here.
 
 Tables are those of the IPMI v2.0 specification, revision 1.1.
 """
@@ -160,7 +160,7 @@ def sel_entry(record: bytes, sensor_names: dict[int, str]) -> SelEntry:
         ValueError: When there are not 16 bytes.
     """
     if len(record) != _RECORD_BYTES:
-        raise ValueError(f"an event log record of {len(record)} bytes, wanted {_RECORD_BYTES}")
+        raise ValueError(f"an event log record of {len(record)} bytes; expected {_RECORD_BYTES}")
     identity = str(int.from_bytes(record[:2], "little"))
     moment = None if record[2] >= _FIRST_OEM_WITHOUT_TIME else _time(int.from_bytes(record[3:7], "little"))
     if record[2] != _SYSTEM_EVENT:

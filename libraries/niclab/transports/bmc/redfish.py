@@ -67,7 +67,7 @@ class Redfish(Bmc):
         self._https.close()
 
     def _reset_types(self, reset: Json) -> list[object] | None:
-        """What the service takes for ResetType, from the action or its ActionInfo; None when it does not say."""
+        """Values of ResetType, from the action or its ActionInfo; None when it does not say."""
         if "@Redfish.ActionInfo" not in reset or "ResetType@Redfish.AllowableValues" in reset:
             return reset.get("ResetType@Redfish.AllowableValues")
         link = reset["@Redfish.ActionInfo"]
@@ -89,14 +89,14 @@ class Redfish(Bmc):
             chosen = [path for path in paths if wanted is None or wanted in (path, path.rstrip("/").rpartition("/")[2])]
             if len(chosen) != 1:
                 asked = "exactly one, or `system` to choose" if wanted is None else f"system {wanted!r}"
-                raise BenchFault(f"{self.name}: the service has systems {', '.join(paths) or 'none'}; wanted {asked}")
+                raise BenchFault(f"{self.name}: the service has systems {', '.join(paths) or 'none'}; expected {asked}")
             self._system_path = chosen[0]
         return self._https.get(self._system_path)
 
     def _chassis(self) -> list[Json]:
         links = self._links(self._system(), "Chassis")
         if not links:
-            raise BenchFault(f"{self.name}: system {self._system_path} has no Links.Chassis; wanted at least one")
+            raise BenchFault(f"{self.name}: system {self._system_path} has no Links.Chassis; expected at least one")
         return [self._https.get(self._link({"Chassis": link}, "Chassis")) for link in links]
 
     def _log(self) -> Json:
@@ -151,20 +151,20 @@ class Redfish(Bmc):
         path = link.get("@odata.id") if isinstance(link, dict) else None
         if not isinstance(path, str) or not path:
             raise BenchFault(
-                f"{self.name}: {key} of {resource.get('@odata.id', 'a resource')} is {link!r}, wanted a link"
+                f"{self.name}: {key} of {resource.get('@odata.id', 'a resource')} is {link!r}; expected a link"
             )
         return path
 
     def _links(self, resource: Json, key: str) -> list[object]:
         links = self._object(resource, "Links").get(key) or []
         if not isinstance(links, list):
-            raise BenchFault(f"{self.name}: Links.{key} of {self._system_path} is {links!r:.80}, wanted a list")
+            raise BenchFault(f"{self.name}: Links.{key} of {self._system_path} is {links!r:.80}; expected a list")
         return links
 
     def _object(self, resource: Json, key: str) -> Json:
         found = resource.get(key) or {}
         if not isinstance(found, dict):
-            raise BenchFault(f"{self.name}: {key} of {self._system_path} is {found!r:.80}, wanted an object")
+            raise BenchFault(f"{self.name}: {key} of {self._system_path} is {found!r:.80}; expected an object")
         return found
 
     def _action(self, resource: Json, name: str) -> Json:

@@ -46,7 +46,7 @@ _SAME_METHOD = (307, 308)
 
 @dataclass(frozen=True)
 class RedfishEndpoint:
-    """Where a Redfish service is and who logs in there.
+    """The place of a Redfish service, and the login there.
 
     ``url``: ``https://host[:port]``. ``ca_file``: what its certificate is checked against; None: the authorities of
     this system. ``insecure`` switches the check off, and only where there is no ``ca_file``. ``system``: which member
@@ -120,14 +120,14 @@ class Https:
 
     def _ask(self, method: str, path: str, body: Json | None = None) -> Json:
         if not path.startswith("/"):
-            raise BenchFault(f"{self._end.name}: link {path!r} of the service is no path, wanted /...")
+            raise BenchFault(f"{self._end.name}: link {path!r} of the service is no path; expected /...")
         subject = f"{self._end.name}: {method} {path}"
         for _ in range(MOST_REDIRECTS + 1):
             answer = self._patiently(subject, method, path, body)
             if answer.location is None:
                 return self._content(subject, method, answer)
             path = self._sent_on(subject, method, path, answer)
-        raise BenchFault(f"{subject}: sent on more than {MOST_REDIRECTS} times, wanted an answer")
+        raise BenchFault(f"{subject}: sent on more than {MOST_REDIRECTS} times; expected an answer")
 
     def _patiently(self, subject: str, method: str, path: str, body: Json | None) -> _Answer:
         """Ask, and again while the service is busy. One 401 is no proof: services that start or are full say so."""
@@ -196,9 +196,9 @@ class Https:
     def _new_session(self) -> requests.Session:
         end = self._end
         if urlsplit(end.url).scheme != "https" or not urlsplit(end.url).hostname:
-            raise BenchFault(f"{end.name}: url is {end.url!r}, wanted https://host or https://host:port")
+            raise BenchFault(f"{end.name}: url is {end.url!r}; expected https://host or https://host:port")
         if end.ca_file is not None and not end.ca_file.is_file():
-            raise BenchFault(f"{end.name}: ca_file {end.ca_file} is no file; wanted the certificate in PEM")
+            raise BenchFault(f"{end.name}: ca_file {end.ca_file} is no file; expected the certificate in PEM")
         if end.ca_file is not None:
             refuse_writable(end.ca_file, end.ca_file.stat(), "ca_file")
             try:
@@ -216,7 +216,7 @@ class Https:
         self._connection = connection
 
     def _checked_against(self) -> str | bool:
-        """What the certificate is checked against."""
+        """The authority that the certificate is checked against."""
         end = self._end
         return str(end.ca_file) if end.ca_file is not None else False if end.insecure else _authorities()
 
@@ -231,7 +231,7 @@ class Https:
         )
 
     def _sent_on(self, subject: str, method: str, path: str, answer: _Answer) -> str:
-        """Where a redirect leads on this host; the password goes to no other, and an order stays one."""
+        """The place on this host to which a redirect leads; the password goes to no other, and an order stays one."""
         place = f"{subject}: sent on to {answer.location!r} (HTTP {answer.status})"
         try:
             here, there = urlsplit(self._end.url), urlsplit(urljoin(self._end.url.rstrip("/") + path, answer.location))
@@ -239,9 +239,9 @@ class Https:
         except ValueError:
             is_here = False
         if not is_here:
-            raise BenchFault(f"{place}, wanted an answer from {self._end.url}")
+            raise BenchFault(f"{place}; expected an answer from {self._end.url}")
         if method != "GET" and answer.status not in _SAME_METHOD:
-            raise BenchFault(f"{place}, wanted an answer here, or HTTP {' or '.join(map(str, _SAME_METHOD))}")
+            raise BenchFault(f"{place}; expected an answer here, or HTTP {' or '.join(map(str, _SAME_METHOD))}")
         return there._replace(scheme="", netloc="", path=there.path or "/").geturl()
 
     def _content(self, subject: str, method: str, answer: _Answer) -> Json:
@@ -268,7 +268,7 @@ class Https:
 
 
 def _adapter(connected: Callable[[HTTPSConnection], None]) -> HTTPAdapter:
-    """What opens the connections of a session, and says so of each."""
+    """An adapter that opens the connections of a session, and reports each."""
 
     class Connection(HTTPSConnection):
         def connect(self) -> None:

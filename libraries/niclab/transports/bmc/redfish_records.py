@@ -57,7 +57,7 @@ def power_state(system: Json) -> PowerState:
     """
     found = system.get("PowerState")
     if not isinstance(found, str) or found not in _POWER_STATES:
-        raise ValueError(f"PowerState is {found!r}, wanted one of: {', '.join(_POWER_STATES)}")
+        raise ValueError(f"PowerState is {found!r}; expected one of: {', '.join(_POWER_STATES)}")
     return _POWER_STATES[found]
 
 
@@ -66,7 +66,7 @@ def reset_type(action: PowerAction, allowed: object) -> str | None:
     if allowed is None:
         return RESET_TYPES[action][0]
     if not isinstance(allowed, list):
-        raise ValueError(f"ResetType@Redfish.AllowableValues is {allowed!r}, wanted a list")
+        raise ValueError(f"ResetType@Redfish.AllowableValues is {allowed!r}; expected a list")
     return next((name for name in RESET_TYPES[action] if name in allowed), None)
 
 
@@ -79,7 +79,7 @@ def offered_reset_types(action_info: Json) -> list[object] | None:
     for parameter in action_info.get("Parameters") or ():
         if parameter.get("Name") == "ResetType" and (values := parameter.get("AllowableValues")) is not None:
             if not isinstance(values, list):
-                raise ValueError(f"AllowableValues of ResetType is {values!r}, wanted a list")
+                raise ValueError(f"AllowableValues of ResetType is {values!r}; expected a list")
             return values
     return None
 
@@ -118,7 +118,7 @@ def _sensor(item: Json, kind: SensorKind, reading: object, unit: str | None) -> 
     if reading is None or status.get("State", "Enabled") not in ("Enabled", "StandbyOffline"):
         return Sensor(name, kind, None, unit, SensorStatus.UNAVAILABLE)
     if isinstance(reading, bool) or not isinstance(reading, int | float) or not math.isfinite(reading):
-        raise ValueError(f"sensor {name} reads {reading!r}, wanted a number")
+        raise ValueError(f"sensor {name} reads {reading!r}; expected a number")
     health = _HEALTH.get(str(status.get("Health")), SensorStatus.UNKNOWN)
     return Sensor(name, kind, float(reading), unit, health)
 
@@ -136,11 +136,11 @@ def sel_entry(entry: Json) -> SelEntry:
     """
     identity, message = entry.get("Id"), entry.get("Message")
     if not identity or not message:
-        raise ValueError(f"a log entry with Id {identity!r} and Message {message!r}, wanted both")
+        raise ValueError(f"a log entry with Id {identity!r} and Message {message!r}; expected both")
     created = entry.get("Created")
     moment = None if created is None else datetime.fromisoformat(created)
     if moment is not None and moment.tzinfo is None:
-        raise ValueError(f"log entry {identity}: Created is {created!r}, wanted a time with its zone")
+        raise ValueError(f"log entry {identity}: Created is {created!r}; expected a time with its zone")
     sensor = entry.get("SensorType")
     if not sensor and entry.get("SensorNumber") is not None:
         sensor = f"sensor {entry['SensorNumber']}"

@@ -47,7 +47,7 @@ class ConsoleEndpoint:
 
     @property
     def speed(self) -> str:
-        """Who sets the speed of the line, and to what, in words."""
+        """The side that sets the speed of the line, and the speed, in words."""
         if self.url.startswith("tcp:"):
             return f"the console server sets the speed of the line; {_SPEED_EXPECTED}"
         return f"the line runs at {self.baud} Bd; {_SPEED_EXPECTED}, as `baud` in the bench file"

@@ -15,7 +15,7 @@ LARGEST_LOG = 64 << 20
 
 
 _SHORTEST_PART = 4
-"""House rule: fewer characters of a secret are found in innocent words."""
+"""Assumption: fewer characters of a secret are found in innocent words."""
 
 
 class ConsoleLog:

@@ -222,7 +222,7 @@ class SerialConsole:
         The kernel must allow it (sysctl kernel.sysrq) and hold its console on this line.
         """
         if not re.fullmatch(r"[0-9a-z]", key):
-            raise BenchFault(f"{self.name}: SysRq key is {key!r}, wanted one of 0-9 and a-z")
+            raise BenchFault(f"{self.name}: SysRq key is {key!r}; expected one of 0-9 and a-z")
         self.send_break()
         pause(_AFTER_BREAK_S)
         self.write(key.encode())

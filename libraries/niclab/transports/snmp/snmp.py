@@ -108,7 +108,7 @@ class Snmp(SnmpAgent):
             return hlapi.ObjectType(hlapi.ObjectIdentity(instance.oid), make(value))
         except (PySnmpError, ValueError) as error:
             wanted = f"a value of {instance.variable.kind.value}"
-            raise BenchFault(f"{self.name}: SET {instance}: {value!r} is not wanted; wanted: {wanted}") from error
+            raise BenchFault(f"{self.name}: SET {instance}: {value!r} is not wanted; expected {wanted}") from error
 
     def _exchange(
         self, verb: str, command: Any, login: Any, variables: list[Any], *more: int
@@ -151,7 +151,7 @@ class Snmp(SnmpAgent):
             wanted = f"the right privacy password, and its protocol (now {end.login.priv.value})"
             wanted += self._of_vlan(", and a context that it has:")
             raise AuthenticationFailed(
-                f"{self.name}: SNMP user {end.login.name}: the agent is there, but does not answer; wanted: {wanted}"
+                f"{self.name}: SNMP user {end.login.name}: the agent is there, but does not answer; expected {wanted}"
             )
         return answer
 
@@ -165,7 +165,7 @@ class Snmp(SnmpAgent):
             return await command(engine, login, self._target[1], self._context, *more, *variables, lookupMib=False)
 
     def _of_vlan(self, before: str) -> str:
-        """What else may be wrong where the bridge of a VLAN is asked."""
+        """Another possible cause where the bridge of a VLAN is asked."""
         return "" if self.endpoint.bridge_vlan is None else f"{before} {_context_of(self.endpoint.bridge_vlan)}"
 
     def _no_answer(self, verb: str, reason: str) -> str:
@@ -176,17 +176,17 @@ class Snmp(SnmpAgent):
         who = f"user {login.name}" if isinstance(login, User) else "the community"
         auth = f", and its protocol (now {login.auth.value})" if isinstance(login, User) else ""
         if isinstance(indication, errind.UnknownUserName | errind.UnknownSecurityName):
-            return AuthenticationFailed(f"{self.name}: SNMP {who} is unknown there; wanted: a user of the switch")
+            return AuthenticationFailed(f"{self.name}: SNMP {who} is unknown there; expected a user of the switch")
         if isinstance(indication, errind.WrongDigest | errind.AuthenticationFailure | errind.AuthenticationError):
             wanted = f"the right authentication password{auth}"
-            return AuthenticationFailed(f"{self.name}: SNMP {who}: authentication fails; wanted: {wanted}")
+            return AuthenticationFailed(f"{self.name}: SNMP {who}: authentication fails; expected {wanted}")
         if isinstance(indication, errind.DecryptionError):
             return AuthenticationFailed(
-                f"{self.name}: SNMP {who}: decryption fails; wanted: the right privacy password"
+                f"{self.name}: SNMP {who}: decryption fails; expected the right privacy password"
             )
         if isinstance(indication, errind.UnsupportedSecurityLevel):
             wanted = "a user with authentication and privacy on the switch"
-            return AuthenticationFailed(f"{self.name}: SNMP {who}: this security level is refused; wanted: {wanted}")
+            return AuthenticationFailed(f"{self.name}: SNMP {who}: this security level is refused; expected {wanted}")
         return BenchFault(f"{self.name}: {verb}: no usable answer: {type(indication).__name__}: {indication}")
 
 
@@ -219,7 +219,7 @@ def _logins(endpoint: SnmpEndpoint) -> tuple[Any, Any]:
     for what, password in (("authentication", login.auth_password), ("privacy", login.priv_password)):
         if len(password) < SHORTEST_KEY:
             found = f"the {what} password has {len(password)} characters"
-            raise BenchFault(f"{endpoint.name}: SNMP user {login.name}: {found}; wanted: at least {SHORTEST_KEY}")
+            raise BenchFault(f"{endpoint.name}: SNMP user {login.name}: {found}; expected at least {SHORTEST_KEY}")
     user = hlapi.UsmUserData(
         login.name,
         login.auth_password,
@@ -249,7 +249,7 @@ def _reading(name: str, oid: str, value: Any) -> Reading | Missing:
         return _MISSING[value.tagSet]
     kind = _KINDS.get(value.tagSet)
     if kind is None:
-        raise BenchFault(f"{name}: {oid} is {type(value).__name__}; wanted: a value of a kind that SNMP has")
+        raise BenchFault(f"{name}: {oid} is {type(value).__name__}; expected a value of a kind that SNMP has")
     if kind in (ValueKind.OCTETS, ValueKind.ADDRESS):
         return Reading(kind, bytes(value))
     return Reading(kind, str(value) if kind is ValueKind.OID else int(value))

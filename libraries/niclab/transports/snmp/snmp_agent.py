@@ -22,7 +22,7 @@ from niclab.transports.snmp.snmp_records import Instance, Value, ValueKind, Vari
 T = TypeVar("T")
 
 SEEN_WITHIN_S = 10.0
-"""House rule: how long a switch may take until a SET that it accepted can be read back. Its model may say otherwise."""
+"""Assumption: how long a switch may take until a SET that it accepted can be read back. Its model may say otherwise."""
 LONGEST_WALK = 100_000
 """Rows of the longest table that is read to its end: the address table of a big switch."""
 WALK_WITHIN_S = 300.0
@@ -128,7 +128,7 @@ class SnmpAgent(ABC):
         found: dict[Instance, Value] = {}
         for instance, reading in self._readings(what).items():
             if isinstance(reading, Missing):
-                raise NoSuchVariable(f"{self.name}: GET {instance}: {reading.value}; wanted: a switch that has it")
+                raise NoSuchVariable(f"{self.name}: GET {instance}: {reading.value}; expected a switch that has it")
             found[instance] = reading
         return found
 
@@ -158,7 +158,7 @@ class SnmpAgent(ABC):
                 if here <= last or len(rows) >= LONGEST_WALK:
                     raise BenchFault(
                         f"{self.name}: {what}: {oid} comes after {_dotted(last)}, row "
-                        f"{len(rows) + 1}; wanted: rows that ascend, at most {LONGEST_WALK}"
+                        f"{len(rows) + 1}; expected rows that ascend, at most {LONGEST_WALK}"
                     )
                 index = here[len(root) :]
                 rows[index] = self._of_kind(column.at(*index), reading)
@@ -173,7 +173,7 @@ class SnmpAgent(ABC):
     def _rows_after(self, what: str, oid: str) -> list[tuple[str, Reading | Missing]]:
         answer = self._judged(what, [], lambda: self.read_after(oid))
         if not answer:
-            raise BenchFault(f"{self.name}: {what}: an empty answer; wanted: rows, or the end of the table")
+            raise BenchFault(f"{self.name}: {what}: an empty answer; expected rows, or the end of the table")
         return answer
 
     def set(self, *assignments: tuple[Instance, Value]) -> None:
@@ -216,7 +216,7 @@ class SnmpAgent(ABC):
             until(seen, within=within_s, what="read back", every=0.05, error=_Unseen)
         except _Unseen:
             wrong = [
-                f"{instance} reads {'nothing' if value is None else shown(value)}, wanted {shown(wanted[instance])}"
+                f"{instance} reads {'nothing' if value is None else shown(value)}; expected {shown(wanted[instance])}"
                 for instance, value in found.items()
                 if value is None or not same(value, wanted[instance])
             ]
@@ -240,7 +240,7 @@ class SnmpAgent(ABC):
         readings = self._judged(f"GET {words}", part, lambda: self.read([instance.oid for instance in part]))
         if len(readings) != len(part):
             raise ConnectionLost(
-                f"{self.name}: GET {words}: {len(readings)} values for {len(part)} variables; wanted: one for each"
+                f"{self.name}: GET {words}: {len(readings)} values for {len(part)} variables; expected one for each"
             )
         return readings
 
@@ -248,7 +248,7 @@ class SnmpAgent(ABC):
         if not instance.variable.fits(reading.kind):
             raise BenchFault(
                 f"{self.name}: GET {instance}: {shown(reading.value)} is {reading.kind.value}; "
-                f"wanted: {instance.variable.kind.value}"
+                f"expected {instance.variable.kind.value}"
             )
         return reading.value
 
@@ -258,7 +258,7 @@ class SnmpAgent(ABC):
         except Refusal as refusal:
             which = f" for {of[refusal.index - 1]}" if 0 < refusal.index <= len(of) and len(of) > 1 else ""
             wanted = _WANTED.get(refusal.status, "an answer without error")
-            message = f"{self.name}: {what}: refused with {refusal.status}{which}; wanted: {wanted}"
+            message = f"{self.name}: {what}: refused with {refusal.status}{which}; expected {wanted}"
             raise SnmpRefused(message, refusal.status) from refusal
 
 

@@ -44,7 +44,7 @@ class User:
 
 @dataclass(frozen=True)
 class SnmpEndpoint:
-    """Where an agent is and how one logs in there. ``name`` is how messages call it; ``address``: IPv4 or a name.
+    """The place of an agent, and the login there. ``name``: for messages; ``address``: IPv4 or a name.
 
     ``bridge_vlan``: asks for the bridge of that VLAN, on a switch that has one for each.
     """

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from niclab.core.verdict import BenchFault
@@ -113,7 +112,7 @@ class SshHost:
                 stderr.
         """
         if not timeout_s > 0:
-            raise BenchFault(f"{self.name}: {command!r}: timeout_s is {timeout_s!r}, wanted a number above 0")
+            raise BenchFault(f"{self.name}: {command!r}: timeout_s is {timeout_s!r}; expected a number above 0")
         ended = self._execute(command, lambda limit_s: _bounded(command, limit_s), timeout_s, stdin, shared=True)
         result = _result(command, ended)
         if ended.overdue:
@@ -140,7 +139,7 @@ class SshHost:
         (:func:`~niclab.transports.ssh.ssh_job.ending_command`), also when nobody is left who remembers it.
         """
         if not limit_s >= 1:
-            raise BenchFault(f"{self.name}: {command!r}: limit_s is {limit_s!r}, wanted a number of at least 1")
+            raise BenchFault(f"{self.name}: {command!r}: limit_s is {limit_s!r}; expected a number of at least 1")
         # not under `timeout`: on FreeBSD that waits for, and ends, what its command leaves behind
         launch = launch_command(command, limit_s, mark)
         ended = self._execute(launch, lambda _: f"exec sh -c {_quoted(launch)}", 20, None)
@@ -150,27 +149,6 @@ class SshHost:
                 f"{self.name}: cannot start background job {command!r}: {result.ending}; stderr: {tail(result.stderr)}"
             )
         return launched(self, command, result.stdout)
-
-    def put(self, local: Path, remote: str, *, timeout_s: float = 120) -> None:
-        """Copy the file ``local`` to the file ``remote`` and check that it arrived in full length."""
-        if not local.is_file():
-            raise BenchFault(f"{self.name}: cannot copy {local}: there is no such file here")
-        deadline, wanted = Deadline(timeout_s), local.stat().st_size
-        size = self._call(self._link.put(local, remote, deadline), deadline)
-        if size != wanted:
-            raise BenchFault(f"{self.name}: {remote} has {size} bytes after the copy, {local} has {wanted}")
-
-    def get(self, remote: str, local: Path, *, timeout_s: float = 120) -> None:
-        """Copy the file ``remote`` to the file ``local``.
-
-        Plain files only: those of /proc and /sys claim lengths that they do not have; see :meth:`read_text`.
-        """
-        deadline = Deadline(timeout_s)
-        size = self._call(self._link.get(remote, local, deadline), deadline)
-        if size != local.stat().st_size:
-            raise BenchFault(f"{self.name}: {remote} has {size} bytes, its copy {local} has {local.stat().st_size}")
-        if size == 0 and self.run(f"head -c 1 -- {shlex.quote(remote)}", check=True).stdout:
-            raise BenchFault(f"{self.name}: {remote} is no plain file: it claims to be empty and is not; use read_text")
 
     def put_text(self, text: str, remote: str, *, timeout_s: float = 60) -> None:
         """Write ``text`` (UTF-8) to the file ``remote``, replacing what it held, and check its length."""
@@ -182,11 +160,6 @@ class SshHost:
     def read_text(self, remote: str, *, timeout_s: float = 60) -> str:
         """Return the content of the file ``remote``; also for files of /proc and /sys, whose length says nothing."""
         return self.run(f"cat -- {shlex.quote(remote)}", timeout_s=timeout_s, check=True).stdout
-
-    def get_host_key(self, *, timeout_s: float = CONNECT_WITHIN_S) -> str:
-        """The host key that the host shows now, as a line for its known_hosts file. Nothing is checked or stored."""
-        deadline = Deadline(timeout_s)
-        return self._call(self._link.host_key(deadline), deadline)
 
     def close(self) -> None:
         """Drop the connection. Jobs go on; the next call connects again."""

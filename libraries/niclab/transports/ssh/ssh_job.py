@@ -138,7 +138,7 @@ def launched(host: Runner, command: str, answer: str) -> Job:
     waiter, _, directory = answer.strip().partition(" ")
     if not waiter.isdigit() or not directory.startswith("/tmp/niclab-job."):
         raise BenchFault(
-            f"{host.name}: starting background job {command!r} answered {answer!r}, wanted its process and directory"
+            f"{host.name}: starting background job {command!r} answered {answer!r}; expected its process and directory"
         )
     return Job(host, command, directory, int(waiter))
 
@@ -284,7 +284,9 @@ class Job:
                 f"{self._subject} vanished without an exit status: its waiter, process {self._waiter}, is gone "
                 f"(was the host restarted, or {self.directory} removed?)"
             )
-        raise BenchFault(f"{self._subject}: its state reads {answer!r}, wanted 'running', 'gone' or 'status N SECONDS'")
+        raise BenchFault(
+            f"{self._subject}: its state reads {answer!r}; expected 'running', 'gone' or 'status N SECONDS'"
+        )
 
     def _read(self, name: str) -> str:
         return self.host.run(f"cat {shlex.quote(f'{self.directory}/{name}')}", check=True).stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -180,23 +180,6 @@ class SshLink:
             return None  # the loss that led here is reported instead
         return None if shown is None or shown in listed else shown
 
-    async def host_key(self, deadline: Deadline) -> str:
-        """The key that the host shows now, as a line for known_hosts."""
-        end = self.endpoint
-        tunnel = await self._tunnel(deadline)
-        try:
-            async with asyncio.timeout(deadline.left):
-                key = await asyncssh.get_server_host_key(end.address, end.port, tunnel=tunnel, config=None)
-        except TimeoutError as error:
-            raise ConnectionLost(f"{end.name}: {end.place} shows no host key in {deadline.seconds:.1f} s") from error
-        except (OSError, asyncssh.Error) as error:
-            raise ConnectionLost(
-                f"{end.name}: {end.place} shows no host key: {_reason(error)}", mend=_cure(end, error)
-            ) from error
-        if key is None:
-            raise BenchFault(f"{end.name}: {end.place} shows no host key")
-        return _known_hosts_line(end, key)
-
     async def open_stream(
         self, connection: asyncssh.SSHClientConnection, wire: str, receive: Receiver, what: str = "a shell"
     ) -> SshStream:
@@ -233,50 +216,22 @@ class SshLink:
             return NotStarted(f"{name}: connection lost before {what!r} was started")
         return ConnectionLost(f"{name}: connection lost while {what!r} was being started; it may have run")
 
-    async def put(self, local: Path, remote: str, deadline: Deadline) -> int | None:
-        """Copy a file to the host; the length it has there in bytes."""
-
-        async def action(sftp: asyncssh.SFTPClient) -> int | None:
-            await sftp.put(str(local), remote)
-            return (await sftp.stat(remote)).size
-
-        return await self._transfer(f"copy {local} to {remote}", deadline, action)
-
-    async def get(self, remote: str, local: Path, deadline: Deadline) -> int | None:
-        """Copy a file from the host; the length it has there in bytes."""
-
-        async def action(sftp: asyncssh.SFTPClient) -> int | None:
-            await sftp.get(remote, str(local))
-            return (await sftp.stat(remote)).size
-
-        return await self._transfer(f"copy {remote} to {local}", deadline, action)
-
     async def write(self, data: bytes, remote: str, deadline: Deadline) -> int | None:
         """Replace what a file of the host holds; the length it has then in bytes."""
-
-        async def action(sftp: asyncssh.SFTPClient) -> int | None:
-            async with sftp.open(remote, "wb") as file:
-                await file.write(data)
-            return (await sftp.stat(remote)).size
-
-        return await self._transfer(f"write {remote}", deadline, action)
-
-    async def _transfer(
-        self, what: str, deadline: Deadline, action: Callable[[asyncssh.SFTPClient], Awaitable[T]]
-    ) -> T:
-        """Do ``action`` with an SFTP client."""
-        name = self.endpoint.name
+        what = f"{self.endpoint.name}: write {remote}"
         connection = await self.connection(deadline)
         watchdog = asyncio.get_running_loop().call_later(deadline.left, connection.abort)
         try:
             async with connection.start_sftp_client() as sftp:
-                return await action(sftp)
+                async with sftp.open(remote, "wb") as file:
+                    await file.write(data)
+                return (await sftp.stat(remote)).size
         except (OSError, asyncssh.Error) as error:
             if deadline.expired:
-                raise CommandTimeout(f"{name}: {what}: not done within {deadline.seconds:g} s") from error
+                raise CommandTimeout(f"{what}: not done within {deadline.seconds:g} s") from error
             if await _is_dead(connection):
-                raise ConnectionLost(f"{name}: {what}: connection lost: {error}") from error
-            raise BenchFault(f"{name}: {what}: {error}") from error
+                raise ConnectionLost(f"{what}: connection lost: {error}") from error
+            raise BenchFault(f"{what}: {error}") from error
         finally:
             watchdog.cancel()
 
@@ -353,7 +308,3 @@ def _host_key_refused(
         f"{end.name}: the host key of {end.place}, {shown}, is not in {end.known_hosts}. {ssh_mend.add_host_key(end)}",
         mend=ssh_mend.add_host_key(end),
     )
-
-
-def _known_hosts_line(end: SshEndpoint, key: asyncssh.SSHKey) -> str:
-    return f"{ssh_mend.known_hosts_name(end)} {key.export_public_key('openssh').decode().strip()}"

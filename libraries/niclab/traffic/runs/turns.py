@@ -22,7 +22,7 @@ from niclab.core.wait import until
 LOCK = "NICLAB_MEASURING_LOCK"
 """Environment variable: the file whose lock is the turn. Runs that do not name the same one measure when they like."""
 WITHIN_S = 900.0
-"""House rule: no measurement of another run takes so long."""
+"""Assumption: no measurement of another run takes so long."""
 _EVERY_S = 0.05
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import niclab
-from niclab.core import turns
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
+from niclab.traffic.runs import turns
 
 WAITING = """
 import sys
-from niclab.core.turns import turn_to_measure
+from niclab.traffic.runs.turns import turn_to_measure
 with turn_to_measure():
     print("turn", flush=True)
     sys.stdin.readline()

@@ -58,7 +58,7 @@ class Agent:
             said = job.await_begin(FIRST_LINE, f"{name} to begin", BEGINS_WITHIN_S)
             found = re.fullmatch(r"ready ([0-9]+)\n", said)
             if found is None:
-                raise BenchFault(f"{self.name}: it said {said[:200]!r}; expected: ready and its PID")
+                raise BenchFault(f"{self.name}: it said {said[:200]!r}; expected ready and its PID")
             self.pid = found[1]
             on_error.pop_all()
 
