@@ -20,11 +20,11 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARIES = REPOSITORY / "libraries"
 NICLAB = LIBRARIES / "niclab"
 KEYWORD_LIBRARY_LINES = 120
-LIBRARIES_LINES = 64_000
+LIBRARIES_LINES = 68_000
 """A little above what they have. Whoever needs more looks first for what can go."""
 FILE_LINES, FUNCTION_LINES, FOLDER_FILES = 450, 50, 15
 LONG_FUNCTIONS = {
-    "checks/pcie.py:require_link",
+    "frames/exchange.py:exchange",
     "commands/certifying/certify.py:run",
     "commands/cli.py:_parser",
     "commands/doctor.py:examine",

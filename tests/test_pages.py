@@ -147,5 +147,5 @@ def test_messages_of_the_troubleshooting_page_are_those_of_the_product() -> None
 
 
 def test_a_message_that_nobody_says_would_be_found() -> None:
-    assert not is_said("the card ...; expected: a friendlier one")
+    assert not is_said("the card ...; expected a friendlier one")
     assert is_said("...: no SSH login at ... within ... s") and not is_said("within ... no SSH login at")

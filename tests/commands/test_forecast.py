@@ -1,4 +1,4 @@
-"""What a run will cost, by what earlier runs of its kind took."""
+"""The cost of a run, by what earlier runs of its kind took."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Relay:
         self.spoilers = [Spoiler() for _ in names]
 
     def word(self, way: int) -> str:
-        """What is done to frames that come in at the interface of this number: a word, or one with ``from-NUMBER``."""
+        """Return the fault of frames that come in at the interface of a number: a word, or one with ``from-NUMBER``."""
         word, _, only = self.faults.read_text().partition(" from-")
         return word if only in ("", str(way)) else ""
 

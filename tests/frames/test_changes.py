@@ -20,7 +20,7 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.core.wait import until
 from niclab.frames import changes, draw
-from niclab.frames.blame.findings import Culprit, FrameFinding
+from niclab.frames.blame.frame_findings import Culprit, FrameFinding
 from niclab.frames.draw import ChangeKind, Draw
 from niclab.frames.frame_agents import FrameAgents
 from niclab.report.certificate.remarks import remarks
@@ -113,10 +113,12 @@ def test_frames_that_are_lost_otherwise_than_in_outages_are_charged_as_the_trial
         assert all(each.suspicion and each.suspicion.port.name == "peer.p1" for each in suspected)
         return [replace(each, culprit=shown, suspicion=None) for each in suspected]
 
-    monkeypatch.setattr(changes.trial, "tried", tried)
+    monkeypatch.setattr(changes.peer_trial, "tried", tried)
     monkeypatch.setattr(clean.run.bench, "paths", clean.run.bench.paths[::-1])
     clean.spoil("drop")
-    with pytest.raises(verdict, match=r"frames lost in \d+ places, \d+ outside of outages \(seed 1\); wanted: at most"):
+    with pytest.raises(
+        verdict, match=r"frames lost in \d+ places, \d+ outside of outages \(seed 1\); expected at most"
+    ):
         changing(when_set=lambda: time.sleep(1.5))
 
 

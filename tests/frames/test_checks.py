@@ -200,7 +200,7 @@ def test_records_over_sockets_are_judged(clean: Namespaces) -> None:
     exchange.exchange(clean.run, streams, said.append)
     assert len(said) == len(streams) and all(re.search(r" (\d+) sent, \1 at the program$", line) for line in said), said
     clean.spoil("drop")
-    with pytest.raises(Undecided, match=r"p1: datagrams: \d+ of 149 frames arrived at a program of .*; wanted: all"):
+    with pytest.raises(Undecided, match=r"p1: datagrams: \d+ of 149 frames arrived at a program of .*; expected all"):
         exchange.exchange(clean.run, streams, str)
 
 

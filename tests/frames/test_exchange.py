@@ -10,7 +10,7 @@ from namespaces import ADDRESSES, Namespaces
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.frames.blame.findings import FrameDifference, judge
+from niclab.frames.blame.frame_findings import FrameDifference, judge
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.frame_arrivals import Flow
 from niclab.frames.frame_content import FrameContent, crafted
@@ -153,7 +153,7 @@ def test_a_connection_that_nobody_answers_is_a_loss(clean: Namespaces, monkeypat
     ends = (ADDRESSES["dut.p0"], ADDRESSES["peer.p0"])
     monkeypatch.setattr(FramePlan, "_address", staticmethod(lambda _: ADDRESSES["peer.p1"]))
     lost = exchange(clean, replace(made, addresses=ends)).findings()
-    assert "0 of 6 frames could be sent (ECONNREFUSED: [Errno 111] Connection refused); wanted: all" in lost[0].text
+    assert "0 of 6 frames could be sent (ECONNREFUSED: [Errno 111] Connection refused); expected all" in lost[0].text
     with pytest.raises(Undecided):  # as long as nobody has tried the peer
         judge(lost)
 

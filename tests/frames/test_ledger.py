@@ -11,7 +11,7 @@ import pytest
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames.answers import ArrivedFlow, PortLook, SentFlow, ServerAnswer
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion, judge
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding, Suspicion, judge
 from niclab.frames.ledger import Ledger
 from niclab.frames.spec import FramePlan, FrameSpec, FrameStream
 from niclab.run.watching.standstill import Stood

@@ -9,7 +9,7 @@ import pytest
 from test_ledger import DUT, PEER, Side, exchanged
 
 from niclab.bench.records import Port
-from niclab.frames.blame.findings import Culprit
+from niclab.frames.blame.frame_findings import Culprit
 from niclab.frames.ledger import Ledger
 from niclab.frames.load import full_load
 from niclab.frames.load.lost_frames import LostFrames, TooManyLost, lost_frames, too_many_under_load

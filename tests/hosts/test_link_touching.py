@@ -1,4 +1,4 @@
-"""Commands that may touch a link are told from those that only look."""
+"""Commands that may touch a link, and those that only look."""
 
 from __future__ import annotations
 

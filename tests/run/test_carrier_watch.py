@@ -79,7 +79,7 @@ def test_one_flap_is_seen_and_is_the_cards(bench: FakeBench, taken: Run, look: C
     found = check(taken)
     assert found.verdict is Verdict.CARD_FAILURE
     assert found.message == (
-        "CardFailure: dut.p0 counted 2 changes of carrier within 60 s in which nobody touched a link; expected: none; "
+        "CardFailure: dut.p0 counted 2 changes of carrier within 60 s in which nobody touched a link; expected none; "
         "peer.p0 counted none"
     )
 

@@ -289,7 +289,7 @@ class TestReadOnly:
         switch.mib.put("dot1dBasePortIfIndex", [switch.bridge_port("Gi1/0/1")], 5001)
         port = taken.bench.port("dut.p1")
         switch.learn(wiring.mac_of(taken, port), "Gi1/0/1")
-        with pytest.raises(BenchFault, match=r"is at Po1, of which Gi1/0/1 is a member; wanted: Gi1/0/1 alone"):
+        with pytest.raises(BenchFault, match=r"is at Po1, of which Gi1/0/1 is a member; expected Gi1/0/1 alone"):
             wiring.require_learned(taken, port)
 
 

@@ -39,7 +39,7 @@ The Speed Is Right
 
 The Rings Are Right
     [Tags]    req:CARD-03/idle
-    Fail    CardFailure: dut.p0: 256 descriptors; expected: 512
+    Fail    CardFailure: dut.p0: 256 descriptors; expected 512
 """
 
 

@@ -28,9 +28,9 @@ SOFTNET = f"""\
 017c249b 00000000 00000014 {ZEROES}00000000 00000000 00000000 00000000 00000000 00000000
 017a1bc1 00000000 00000010 {ZEROES}0000001f 00000000 00000000 00000001 00000000 00000000
 """
-"""Of Linux 6.18, with other counts."""
+"""As Linux 6.18 prints them, with other counts."""
 OLD = "\n".join(" ".join(line.split()[:10]) for line in SOFTNET.splitlines()) + "\n"
-"""Of Linux 2.6.35, which names no CPU."""
+"""As Linux 2.6.35 prints them, which names no CPU."""
 
 
 def softnet(*woken: int) -> str:
@@ -93,7 +93,7 @@ class TestTakeover:
         self, bench: FakeBench, files: Files, woken: tuple[int, int], said: str
     ) -> None:
         self.wake(bench, files, *woken)
-        with pytest.raises(CardFailure, match=rf"^dut\.p0 .* woke {said}; wanted: at least 5 times CPU 1 alone$"):
+        with pytest.raises(CardFailure, match=rf"^dut\.p0 .* woke {said}; expected at least 5 times CPU 1 alone$"):
             Steering().received_packets_should_be_taken_over_by("dut.p0", "1")
 
     def test_every_cpu_may_take_them(self, bench: FakeBench, files: Files) -> None:
@@ -142,7 +142,7 @@ class TestQueues:
     ) -> None:
         monkeypatch.setattr(steered_packets, "COUNTED_WITHIN_S", 0.01)
         sent.discard(cpu)
-        said = rf"sent 20 pings from CPU {cpu} by queue 0 19 times, queue 1 1 times; wanted: by queue 1, as xps_cpus"
+        said = rf"sent 20 pings from CPU {cpu} by queue 0 19 times, queue 1 1 times; expected by queue 1, as xps_cpus"
         with pytest.raises(CardFailure, match=rf"^dut\.p0 .* {said} shows$"):
             self.ask()
 
@@ -163,7 +163,7 @@ class TestFollowed:
 
     @pytest.fixture
     def woken(self, files: Files, monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
-        """How often CPU 1 is woken, by the CPU of the reader."""
+        """The wakings of CPU 1, by the CPU of the reader."""
         files.content |= {f"/proc/irq/{irq}/smp_affinity_list": "0" for irq in (24, 25)}
         table, total = {0: 3, 1: 200}, 0
 
@@ -183,7 +183,9 @@ class TestFollowed:
     @pytest.mark.parametrize(("there", "here"), [(0, 0), (200, 200), (19, 0)])
     def test_packets_that_do_not_are_red(self, woken: dict[int, int], there: int, here: int) -> None:
         woken.update({0: here, 1: there})
-        said = f"has woken CPU 1 {there} times for a reader there, {here} for one at CPU 0; wanted: at least 20, and 4 "
+        said = (
+            f"has woken CPU 1 {there} times for a reader there, {here} for one at CPU 0; expected at least 20, and 4 "
+        )
         with pytest.raises(CardFailure, match=rf"^dut\.p0 .*{said}"):
             Steering().packets_should_follow_their_reader("dut")
 

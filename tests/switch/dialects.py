@@ -46,7 +46,7 @@ def standard(fake: FakeSwitch, model: str) -> Switch:
 
 
 def arista_eos(fake: FakeSwitch, model: str) -> Switch:
-    """Members of aggregations are told by ifStackTable, below an SVI that is no aggregation."""
+    """ifStackTable names the members of aggregations, below an SVI that is no aggregation."""
     for column in ("AttachedAggID", "ActorSystemID", "ActorOperState"):
         fake.mib.drop(f"dot3adAggPort{column}")
     for upper, kind in ((4001, 136), (WHOLE, 161)):
@@ -110,7 +110,7 @@ def dell_os9(fake: FakeSwitch, model: str) -> Switch:
 
 
 def sonic(fake: FakeSwitch, model: str) -> Switch:
-    """Of the bridge there are addresses alone, with ifIndexes."""
+    """The bridge shows addresses alone, with ifIndexes."""
     for name in _OF_A_BRIDGE:
         fake.mib.drop(name)
     for column in ("AttachedAggID", "ActorSystemID", "ActorOperState", "PartnerOperSystemID", "PartnerOperState"):

@@ -120,7 +120,7 @@ class TestMembersOfAggregations:
         assert (switch.tables.aggregation(PORT), switch.tables.aggregation(OTHER)) == ("Po1", None)
 
     def test_it_has_no_vlans_of_its_own(self, bundled: FakeSwitch) -> None:
-        with pytest.raises(BenchFault, match=r"no port of its bridge; wanted: one; it is a member of Po1, which has"):
+        with pytest.raises(BenchFault, match=r"no port of its bridge; expected one; it is a member of Po1, which has"):
             bundled.switch().vlans.of(PORT)
 
     def test_one_that_is_its_own_aggregation_is_member_of_none(self, bundled: FakeSwitch) -> None:
@@ -136,7 +136,7 @@ def test_a_model_that_says_nothing_of_it_is_refused_by_the_switch(fake: FakeSwit
     """An agent that is read only by its login: NE8000, MIB notes of a10.tagan.ru."""
     fake.mib.writable.clear()
     switch = fake.switch()
-    with pytest.raises(SnmpRefused, match=r"refused with notWritable; wanted: a variable that can be written"):
+    with pytest.raises(SnmpRefused, match=r"refused with notWritable; expected a variable that can be written"):
         switch.vlans.create(77)
     with pytest.raises(SnmpRefused, match=r"port Gi1/0/2 cannot be set DOWN: .* refused with notWritable"):
         switch.ports.set_admin(PORT, Admin.DOWN)

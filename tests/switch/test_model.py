@@ -44,12 +44,12 @@ def written(folder: Path, *changes: tuple[str, str]) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
-        ("model: generic", "model: other", "model: other is not the name of the file; wanted: generic"),
-        ("port_names: ifName", "port_names: name", "name is not wanted; wanted: ifName, ifDescr or ifAlias"),
-        ("sets: [ports, vlans]", "sets: [fans]", "fans is not wanted; wanted: ports or vlans"),
-        ("ports: own", "ports: mine", "mine is not wanted; wanted: own or ifIndex"),
+        ("model: generic", "model: other", "model: other is not the name of the file; expected generic"),
+        ("port_names: ifName", "port_names: name", "name is not wanted; expected ifName, ifDescr or ifAlias"),
+        ("sets: [ports, vlans]", "sets: [fans]", "fans is not wanted; expected ports or vlans"),
+        ("ports: own", "ports: mine", "mine is not wanted; expected own or ifIndex"),
         ("mib: q-bridge", "mib: q-bridge\n  id_oid: 1.3.6.1", "id_oid with q-bridge alone, and sets without vlans"),
-        ("speed_unit: Mbit/s", "speed_unit: Gbit/s", "Gbit/s is not wanted; wanted: Mbit/s or bit/s"),
+        ("speed_unit: Mbit/s", "speed_unit: Gbit/s", "Gbit/s is not wanted; expected Mbit/s or bit/s"),
         ("mib: q-bridge", "mib: per-port", "wanted: access_vlan_oid with per-port, and only there"),
         ("mib: q-bridge", "mib: q-bridge\n  access_vlan_oid: 1.3.6.1", "access_vlan_oid with per-port, and only there"),
         ("variables_per_pdu: 20", "variables_per_pdu: 0", "0 is not wanted; expected a number of variables, 1..100"),
@@ -64,7 +64,7 @@ def test_a_mistake_gets_one_clear_line(tmp_path: Path, old: str, new: str, wante
 
 def test_a_model_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(
-        BenchFault, match=r"^lab/switches/acme\.yaml: no such switch model; wanted: .* cisco-ios, .* generic, "
+        BenchFault, match=r"^lab/switches/acme\.yaml: no such switch model; expected .* cisco-ios, .* generic, "
     ):
         load_model("acme")
 

@@ -85,5 +85,5 @@ def test_a_database_that_is_not_the_vlans() -> None:
 
 def test_tables_that_are_read_only() -> None:
     _, switch = of_case("15")
-    with pytest.raises(SnmpRefused, match="notWritable; wanted: a variable that can be written on this switch"):
+    with pytest.raises(SnmpRefused, match="notWritable; expected a variable that can be written on this switch"):
         switch.vlans.create(77)

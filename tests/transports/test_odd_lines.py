@@ -217,7 +217,7 @@ def changes_speed() -> Callable[[bytes], bytes]:
 
 
 NO_SHELL = r"no shell for user root within 1\.5 s: "
-SPEED = r"; the console server sets the speed of the line; expected: that of the server's console \(a getty .* BREAK\)$"
+SPEED = r"; the console server sets the speed of the line; expected that of the server's console \(a getty .* BREAK\)$"
 NOISE = NO_SHELL + r"what comes is no text \(\d+ of \d+ characters: .*\)" + SPEED
 FRAME = b"\xda" + b"\xc4" * 40 + b"\xbf\r\n"
 MENU = (
@@ -333,4 +333,4 @@ def test_a_system_that_is_slow_to_ask_for_the_password(tmp_path: Path, monkeypat
 def test_a_console_of_a_known_speed_names_it() -> None:
     """Lines of the lab's own have the speed of the bench file."""
     endpoint = ConsoleEndpoint("dut console", "rfc2217://192.0.2.1:7010", "root", "pass word!", Path("log"), 9600)
-    assert re.fullmatch(r"the line runs at 9600 Bd; expected: .*, as `baud` in the bench file", endpoint.speed)
+    assert re.fullmatch(r"the line runs at 9600 Bd; expected .*, as `baud` in the bench file", endpoint.speed)

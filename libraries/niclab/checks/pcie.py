@@ -58,7 +58,7 @@ def require_link(run: Run, say: Say) -> None:
         )
         for measure, wanted in ((WIDTH, width), (SPEED, speed_gts)):
             if measure is SPEED or not deviation:
-                subject, source = f"{port.place} trained to", f"sheet {card.name} wants {measure.shown(wanted)}"
+                subject, source = f"{port.place} trained to", f"expected {measure.shown(wanted)} (sheet {card.name})"
                 found += judged(path, measure, wanted, subject, source)
     blame_links(found)
     if deviation:

@@ -1,4 +1,4 @@
-"""Who is to blame for a PCI Express link that is not as the sheet says: the card, or the bench that it sits in."""
+"""The party at fault for a PCI Express link that is not as the sheet says: the card, or the bench that it sits in."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def judged(
         measure: What is compared.
         wanted: What the sheet says.
         subject: Begins the message.
-        source: Ends what the message says of the measured value.
+        source: What is expected, and by what.
     """
     least = min(path, key=measure.of)
     short = [link for link in path if measure.of(link) < wanted]
     for link in short or ([least] if measure.of(least) > wanted else []):
-        text = f"{subject} {measure.shown(measure.of(link))} ({link_shown(link)}), {source}"
+        text = f"{subject} {measure.shown(measure.of(link))} ({link_shown(link)}); {source}"
         side, reason = _party(link, measure, wanted, is_own=link is path[-1])
         yield LinkTrouble(f"{text}; {reason}" if reason else text, side)
 

@@ -1,4 +1,4 @@
-"""What ``niclab doctor`` finds: one thing looked at, whether it is well, and how it is mended where it is not."""
+"""Findings of ``niclab doctor``: one thing looked at, whether it is well, and how it is mended where it is not."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _MASK = MessageMask(handed_out)
 
 
 @dataclass(frozen=True)
-class About:
+class SoakSubject:
     """The subject of a soak, as its page says it."""
 
     card: str
@@ -79,12 +79,12 @@ def run(
         NotApplicable: A server does not run Linux.
     """
     if not 0 < hours < float("inf"):
-        raise BenchFault(f"niclab soak: --hours: {hours:g}; expected: a number above 0")
+        raise BenchFault(f"niclab soak: --hours: {hours:g}; expected a number above 0")
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     begun = datetime.now(UTC)
     folder = results / "soaks" / f"{begun:%Y%m%d-%H%M%S}-{sheet.name}-{bench.name}"
     folder.mkdir(parents=True)
-    about = About(sheet.name, bench.name, subject_of(bench.emulated), now())
+    about = SoakSubject(sheet.name, bench.name, subject_of(bench.emulated), now())
     print(f"soaking {sheet.name} for {hours:g} h; live page: {folder / PAGE}", flush=True)
     soaked = Soaked(hours)
     try:
@@ -131,7 +131,7 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, _: FrameType | None) -> None:
         for each in ENDING:
             signal.signal(each, signal.SIG_IGN)
-        raise BenchFault(f"ended by {signal.Signals(number).name}; expected: a soak that lasts its time")
+        raise BenchFault(f"ended by {signal.Signals(number).name}; expected a soak that lasts its time")
 
     before = {number: signal.signal(number, end) for number in ENDING}
     try:
@@ -141,7 +141,7 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def keep(folder: Path, about: About, soaked: Soaked, *, over: bool) -> None:
+def keep(folder: Path, about: SoakSubject, soaked: Soaked, *, over: bool) -> None:
     """Write the record and the page of a soak so far.
 
     Args:
@@ -162,7 +162,7 @@ def keep(folder: Path, about: About, soaked: Soaked, *, over: bool) -> None:
     write_atomically(folder / PAGE, page(about, soaked, said, over=over), durable=over)
 
 
-def page(about: About, soaked: Soaked, said: list[str], *, over: bool) -> str:
+def page(about: SoakSubject, soaked: Soaked, said: list[str], *, over: bool) -> str:
     """Return the page of a soak.
 
     Args:

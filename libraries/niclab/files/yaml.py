@@ -2,7 +2,7 @@
 
 A problem is one line, and says where, what and what is wanted::
 
-    lab/benches/x.yaml:14: servers.dut.ssh.port: 70000 is not wanted; wanted: a TCP port 1..65535
+    lab/benches/x.yaml:14: servers.dut.ssh.port: 70000 is not wanted; expected a TCP port 1..65535
 
 Four rules make the files safe to read:
 

@@ -15,8 +15,8 @@ from niclab.core.marks import MarkKind
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided, blame
 from niclab.frames import draw
-from niclab.frames.blame import trial
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, judge
+from niclab.frames.blame import peer_trial
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding, judge
 from niclab.frames.draw import Draw
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.frame_agents import FrameAgents
@@ -163,7 +163,7 @@ class _Changes:
             FrameFinding(FrameDifference.LOST, Culprit.CARD, text, e.leg.suspicion([e.stream], e.outside_of(outages)))
             for e, text in zip(much, found, strict=True)
         ]
-        judge(charged, trying=lambda suspected: trial.tried(self.run, suspected, self.say))
+        judge(charged, trying=lambda suspected: peer_trial.tried(self.run, suspected, self.say))
 
     @property
     def _agents(self) -> FrameAgents:

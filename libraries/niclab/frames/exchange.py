@@ -11,8 +11,8 @@ from niclab.bench.records import Port, Role
 from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.frames.answers import ServerAnswer
-from niclab.frames.blame import trial
-from niclab.frames.blame.findings import FrameFinding, Trying, judge
+from niclab.frames.blame import peer_trial
+from niclab.frames.blame.frame_findings import FrameFinding, Trying, judge
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes
@@ -130,7 +130,7 @@ def exchange(
         say(line)
     for at, frames in _compared(plan, answers).items():
         exposure.note(Exposure.FRAMES, frames, at)
-    judge(findings, stood, trying or (lambda suspected: trial.tried(run, suspected, say)))
+    judge(findings, stood, trying or (lambda suspected: peer_trial.tried(run, suspected, say)))
     return ledger, answers
 
 

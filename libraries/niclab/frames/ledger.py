@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role
 from niclab.frames.answers import ArrivedFlow, PortLook, SentFlow, ServerAnswer
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding, Suspicion, culprit_of
 from niclab.frames.spec import Arrives, FramePlan, FrameStream, MadeBy
 from niclab.hosts.counts.load_records import FrameCounters
 
@@ -43,7 +43,7 @@ class Leg:
 
     @property
     def between(self) -> Culprit:
-        """Who is charged with what happens between the ports: the card, where a port of it takes part."""
+        """The party charged with what happens between the ports: the card, where a port of it takes part."""
         return Culprit.CARD if Role.DUT in (self.sender.role, self.receiver.role) else Culprit.PEER
 
     def suspicion(self, streams: Iterable[FrameStream], hits: int) -> Suspicion:
@@ -163,7 +163,7 @@ class Ledger:
             if stream.program:
                 yield from _of_flow(leg, stream, leg.sent[flow], leg.at_programs.get(flow), at_program=True)
         if leg.looks[1].strange:
-            text = f"{leg.name}: {leg.looks[1].strange} frames arrived whose content cannot be read; wanted: none"
+            text = f"{leg.name}: {leg.looks[1].strange} frames arrived whose content cannot be read; expected none"
             suspicion = leg.suspicion(leg.streams.values(), leg.looks[1].strange)
             yield FrameFinding(FrameDifference.DAMAGED, leg.between, text, suspicion)
         if self._plan.raw and self._plan.alone and all(each.at_port is Arrives.ALL for each in leg.streams.values()):
@@ -182,10 +182,6 @@ class Ledger:
                 yield FrameFinding(FrameDifference.MISDELIVERED, culprit_of(port), f"{text}; expected none")
 
 
-def _culprit(port: Port) -> Culprit:
-    return Culprit.CARD if port.role is Role.DUT else Culprit.PEER
-
-
 def _said(came: ArrivedFlow | None) -> str:
     if came is None:
         return "0"
@@ -196,12 +192,12 @@ def _said(came: ArrivedFlow | None) -> str:
 def _short(leg: Leg, stream: FrameStream, sent: SentFlow) -> Iterator[FrameFinding]:
     if sent.frames < stream.count:
         why = sent.refused or "its time was over"
-        text = f"{leg.name}: {stream.name}: {sent.frames} of {stream.count} frames could be sent ({why}); wanted: all"
+        text = f"{leg.name}: {stream.name}: {sent.frames} of {stream.count} frames could be sent ({why}); expected all"
         if sent.refused and stream.made_by is MadeBy.TCP:  # nobody has answered, or there was no way to the answer
             doubt = leg.suspicion([stream], stream.count - sent.frames)
             yield FrameFinding(FrameDifference.LOST, leg.between, text, doubt)
         else:
-            yield FrameFinding(FrameDifference.LOST, _culprit(leg.sender) if sent.refused else Culprit.TOOL, text)
+            yield FrameFinding(FrameDifference.LOST, culprit_of(leg.sender) if sent.refused else Culprit.TOOL, text)
 
 
 def _of_flow(
@@ -220,22 +216,24 @@ def _of_flow(
     if came is None or came.distinct < least:
         distinct = came.distinct if came else 0
         where, sure = _lost_where(leg, leg.missing(at_program) or sent.frames, at_program)
-        text = f"{subject}: {distinct} of {sent.frames} frames arrived at {place}, {where}; wanted: {expected.value}"
+        text = f"{subject}: {distinct} of {sent.frames} frames arrived at {place}, {where}; expected {expected.value}"
         doubt = None if sure else leg.suspicion([stream], sent.frames - distinct)
         yield FrameFinding(FrameDifference.LOST, sure or leg.between, text, doubt)
     if came is None:
         return
     example = f" ({came.example})" if came.example else ""
     if came.twice:
-        text = f"{subject}: {came.twice} frames arrived twice at {place}; wanted: each once"
+        text = f"{subject}: {came.twice} frames arrived twice at {place}; expected each once"
         doubler = _doubler(leg)
         doubt = None if doubler else leg.suspicion([stream], came.twice)
         yield FrameFinding(FrameDifference.TWICE, doubler or leg.between, text, doubt)
     if came.late:
-        text = f"{subject}: {came.late} frames arrived behind later ones at {place}{example}; wanted: in order"
+        text = f"{subject}: {came.late} frames arrived behind later ones at {place}{example}; expected in order"
         yield FrameFinding(FrameDifference.REORDERED, leg.between, text, leg.suspicion([stream], came.late))
     if came.damaged:
-        text = f"{subject}: {came.damaged} of {came.frames} frames arrived damaged at {place}{example}; wanted: as sent"
+        text = (
+            f"{subject}: {came.damaged} of {came.frames} frames arrived damaged at {place}{example}; expected as sent"
+        )
         yield FrameFinding(FrameDifference.DAMAGED, leg.between, text, leg.suspicion([stream], came.damaged))
 
 
@@ -244,7 +242,7 @@ def _doubler(leg: Leg) -> Culprit | None:
     if leg.backwards or not leg.is_counted:
         return None
     given = sum(each.frames for each in leg.sent.values()) + leg.looks[0].leaving + UNSEEN
-    return _culprit(leg.sender) if leg.counted[0].tx_packets > given else None
+    return culprit_of(leg.sender) if leg.counted[0].tx_packets > given else None
 
 
 def _lost_where(leg: Leg, lost: int, at_program: bool) -> tuple[str, Culprit | None]:
@@ -263,21 +261,21 @@ def _lost_where(leg: Leg, lost: int, at_program: bool) -> tuple[str, Culprit | N
         return f"{there.dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
     refused = sending.tx_dropped + sending.tx_errors
     if refused >= lost:
-        return f"{refused} counted as dropped by {sender}", _culprit(leg.sender)
+        return f"{refused} counted as dropped by {sender}", culprit_of(leg.sender)
     names = ("rx_missed_errors", "rx_errors", "rx_dropped")
     counts = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
     if refused_there >= lost:
-        return f"counted by {receiver} as {', '.join(counts)}", _culprit(leg.receiver)
+        return f"counted by {receiver} as {', '.join(counts)}", culprit_of(leg.receiver)
     said = f"{', '.join(counts)} counted by {receiver}" if counts else "counted by nobody as lost"
     sent, came = (sum(each.frames for each in found.values()) for found in (leg.sent, leg.arrived))
     if at_program and leg.unread >= lost:
-        return f"lost behind {receiver}, where they arrived", _culprit(leg.receiver)
+        return f"lost behind {receiver}, where they arrived", culprit_of(leg.receiver)
     if not leg.is_counted:
         return said, None
     if sent - sending.tx_packets >= lost:
-        return f"lost at {sender}, which counted {sending.tx_packets} of {sent} sent", _culprit(leg.sender)
+        return f"lost at {sender}, which counted {sending.tx_packets} of {sent} sent", culprit_of(leg.sender)
     if receiving.rx_packets - there.others - came >= lost:
-        return f"lost behind {receiver}, which counted {receiving.rx_packets}", _culprit(leg.receiver)
+        return f"lost behind {receiver}, which counted {receiving.rx_packets}", culprit_of(leg.receiver)
     counted = f"{sender} counted {sending.tx_packets} sent, {receiver} {receiving.rx_packets} received"
     return f"lost between the ports: {counted}{f', {said}' if counts else ''}", None
 

@@ -98,7 +98,7 @@ class StepAgent(Agent):
         try:
             said = json.loads(text)
         except ValueError as error:
-            raise ReadError(f"{text[:200]!r}; expected: JSON", self.name) from error
+            raise ReadError(f"{text[:200]!r}; expected JSON", self.name) from error
         if not isinstance(said, dict) or "error" in said:
             raise BenchFault(f"{self.name}: {text[:400].strip()}")
         return said

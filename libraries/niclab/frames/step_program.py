@@ -1,4 +1,4 @@
-"""What programs that work in steps share: runs on Linux, sent there as source, Python 3.7 and its library only.
+"""The common part of programs that work in steps: runs on Linux, sent there as source, Python 3.7 and its library only.
 
 ``FOLDER SECONDS`` prints ``ready PID`` and ends after SECONDS. At each SIGUSR1 it reads ``FOLDER/plan`` (JSON), does
 what that says, and writes ``FOLDER/result`` (JSON).

@@ -38,7 +38,7 @@ def require_power(server: Server, state: PowerState) -> None:
     """
     for bmc in by_every_protocol(server):
         if (found := bmc.power_status()) is not state:
-            raise BenchFault(f"{server.name}: {type(bmc).__name__} reports power {found.value}, wanted {state.value}")
+            raise BenchFault(f"{server.name}: {type(bmc).__name__} reports power {found.value}; expected {state.value}")
 
 
 def switch_by_every_protocol(server: Server) -> None:

@@ -27,7 +27,7 @@ PINGS, EVERY_S = 20, 0.1
 SENT_EVERY_S, FLOWS = 0.05, 5
 """Each ping is a flow of its own, which the kernel gives a queue by its hash where nothing is steered."""
 ENOUGH = STRAY = PINGS // 4
-"""House rule: a CPU that works already is not woken, and several answers at once wake it once; ARP goes its own way."""
+"""Assumption: a CPU that works already is not woken, and several answers at once wake it once; ARP goes its own way."""
 COUNTED_WITHIN_S = 3.0
 """Drivers that fetch counters from the card do so each second or two (bnx2x, be2net)."""
 _WRAPS = 1 << 32
@@ -102,7 +102,7 @@ def require_takeover(run: Run, port: Port, cpus: frozenset[int]) -> None:
     mine = sum(count for cpu, count in gained.items() if cpu in cpus)
     if mine < ENOUGH or max((count for cpu, count in gained.items() if cpu not in cpus), default=0) > STRAY:
         wanted = f"at least {ENOUGH} times CPU {', '.join(map(str, sorted(cpus)))} alone"
-        blame([port.trouble(f"received answers to {PINGS} pings, which woke {_by(gained, 'CPU')}; wanted: {wanted}")])
+        blame([port.trouble(f"received answers to {PINGS} pings, which woke {_by(gained, 'CPU')}; expected {wanted}")])
 
 
 def require_own_queues(run: Run, port: Port, cpus: frozenset[int]) -> None:
@@ -145,7 +145,7 @@ def _elsewhere(run: Run, port: Port, cpu: int, mine: set[int]) -> list[Trouble]:
     if sum(gained[queue] for queue in mine) >= PINGS - STRAY and others <= STRAY:
         return []
     said = f"sent {PINGS} pings from CPU {cpu} by {_by(gained, 'queue')}"
-    return [port.trouble(f"{said}; wanted: by queue {', '.join(map(str, sorted(mine)))}, as xps_cpus shows")]
+    return [port.trouble(f"{said}; expected by queue {', '.join(map(str, sorted(mine)))}, as xps_cpus shows")]
 
 
 def _pinged(run: Run, port: Port, cpu: int, mine: set[int]) -> dict[int, int]:

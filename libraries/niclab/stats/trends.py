@@ -1,4 +1,4 @@
-"""Whether a figure drifts over a long time: its change by a straight line, and how sure that is."""
+"""The drift of a figure over a long time: its change by a straight line, and how sure that is."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from niclab.stats.series import corrected_lag1, numbers
 from niclab.stats.student import t_quantile
 
 FEWEST = 8
-"""House rule: fewer values say nothing about how alike neighbours are."""
+"""Assumption: fewer values say nothing about how alike neighbours are."""
 FALSE_ALARMS = 0.0005
-"""House rule: a figure that does not drift beyond what is allowed is called drifting so rarely."""
+"""Assumption: a figure that does not drift beyond what is allowed is called drifting so rarely."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def trend(times: Sequence[float], values: Sequence[float]) -> Trend:
     """
     sample, at = numbers(values, at_least=FEWEST), numbers(times, at_least=FEWEST, what="times")
     if len(sample) != len(at) or any(a >= b for a, b in pairwise(at)):
-        raise ValueError(f"{len(at)} times of {len(sample)} values; wanted: one each, rising")
+        raise ValueError(f"{len(at)} times of {len(sample)} values; expected one each, rising")
     middle, mean = fmean(at), fmean(sample)
     spread = math.fsum((t - middle) ** 2 for t in at)
     slope = math.fsum((t - middle) * (v - mean) for t, v in zip(at, sample, strict=True)) / spread

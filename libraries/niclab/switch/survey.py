@@ -38,7 +38,7 @@ _OF_A_BRIDGE = frozenset({SwitchTable.BRIDGE_PORTS, SwitchTable.ADDRESSES_BY_VLA
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found. ``tables``: those that have rows. ``cannot``: what cannot be done, one item each."""
+    """The findings. ``tables``: those that have rows. ``cannot``: what cannot be done, one item each."""
 
     tables: tuple[SwitchTable, ...]
     cannot: tuple[str, ...]

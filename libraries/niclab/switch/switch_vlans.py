@@ -30,7 +30,7 @@ class Vlans:
         self._need(VlanMib.Q_BRIDGE)
         rows = self._agent.walk(self._model.variable("dot1qVlanStaticRowStatus"))
         if not rows:
-            raise BenchFault(f"{self._agent.name}: dot1qVlanStaticTable has no rows; wanted: VLAN 1 at least")
+            raise BenchFault(f"{self._agent.name}: dot1qVlanStaticTable has no rows; expected VLAN 1 at least")
         ids = self._ids()
         return frozenset(ids.get(index[0], index[0]) for index in rows)
 
@@ -100,7 +100,7 @@ class Vlans:
             if of_index == index:
                 return bridge_port
         whole = aggregation_of(self._agent, self._model, self._ports, port)
-        wanted = f"wanted: one; it is a member of {whole}, which has its VLANs" if whole else "wanted: one"
+        wanted = f"expected one; it is a member of {whole}, which has its VLANs" if whole else "expected one"
         raise BenchFault(f"{self._agent.name}: port {port} (ifIndex {index}) is no port of its bridge; {wanted}")
 
     def _set_access(self, port: str, wanted: PortVlans) -> None:

@@ -97,4 +97,4 @@ class Paneled(Namespaces):
 
 def refuse(_: str) -> None:
     """A panel that does not work."""
-    raise BenchFault("to the switch: exit status 1; expected: 0")
+    raise BenchFault("to the switch: exit status 1; expected 0")

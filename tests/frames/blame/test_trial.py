@@ -12,8 +12,8 @@ from paneled import Paneled, refuse
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames import delivery
-from niclab.frames.blame import trial
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
+from niclab.frames.blame import peer_trial
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding, Suspicion
 from niclab.frames.exchange import FrameBench, exchange
 from niclab.frames.spec import FrameSpec, FrameStream
 
@@ -85,7 +85,7 @@ def test_without_a_way_past_the_card_nobody_is_charged(
 def test_a_panel_that_does_not_work_charges_nobody(paneled: Paneled, monkeypatch: pytest.MonkeyPatch) -> None:
     paneled.spoil("flip", "to dut.p1")
     monkeypatch.setattr(paneled.run.controller, "check", refuse)
-    with pytest.raises(Undecided, match=r"did it: to the switch: exit status 1; expected: 0"):
+    with pytest.raises(Undecided, match=r"did it: to the switch: exit status 1; expected 0"):
         delivery.once_in_order(paneled.run, str)
     assert paneled.commands == ["back"] and paneled.run.journal.pending() == []
 
@@ -130,11 +130,11 @@ def test_frames_that_do_not_pass_without_the_card_charge_nobody(
     paneled: Paneled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paneled.spoil("flip", "to dut.p1")
-    monkeypatch.setattr(trial, "PASSES_WITHIN_S", 0.0)
-    monkeypatch.setattr(trial, "FIRST_SIZES", (60,))
+    monkeypatch.setattr(peer_trial, "PASSES_WITHIN_S", 0.0)
+    monkeypatch.setattr(peer_trial, "FIRST_SIZES", (60,))
     monkeypatch.setattr(paneled, "_obey", paneled.commands.append)
     monkeypatch.setattr(paneled.run.controller, "check", paneled.commands.append)
-    with pytest.raises(Undecided, match=r"did it: peer\.p0 to peer\.p1: no frame passes within 0 s; expected: some"):
+    with pytest.raises(Undecided, match=r"did it: peer\.p0 to peer\.p1: no frame passes within 0 s; expected some"):
         delivery.once_in_order(paneled.run, str)
     assert paneled.commands == AROUND
 
@@ -161,4 +161,4 @@ def lost(sizes: tuple[int, ...], vlans: tuple[int, ...] = (), culprit: Culprit =
 def test_a_switch_that_is_not_on_the_path_need_not_carry_every_frame(
     finding: FrameFinding, is_asked: bool, is_foreign: bool, proves_nothing: bool
 ) -> None:
-    assert trial._proves_nothing(finding, is_asked, is_foreign) is proves_nothing
+    assert peer_trial._proves_nothing(finding, is_asked, is_foreign) is proves_nothing

@@ -8,7 +8,7 @@ import pytest
 
 from niclab.bench.records import Port, Role
 from niclab.frames.blame import twin
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding, Suspicion
 from niclab.frames.blame.twin import Pair
 from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes, Wrong, tag
 

@@ -13,10 +13,10 @@ from namespaces import Namespaces
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
-from niclab.frames.agent import STEP_WITHIN_S
 from niclab.frames.latency import ping_pong, stalls
 from niclab.frames.latency.ping_pong import PingPong, Trips
 from niclab.frames.latency.round_trip_times import LateAt, LateTrip, RoundTrips
+from niclab.frames.server_agent import STEP_WITHIN_S
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def _late(at: LateAt) -> RoundTrips:
 
 @pytest.fixture
 def judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What is said of idle exchanges, one after the other, and of a server that stands still."""
+    """Say something of idle exchanges, one after the other, and of a server that stands still."""
 
     @contextmanager
     def steady(*_: object) -> Iterator[None]:

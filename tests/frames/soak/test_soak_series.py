@@ -7,11 +7,11 @@ import random
 import pytest
 
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.frames.soak.soak_series import Cycle, Measure, Quantity, drifts, findings
+from niclab.frames.soak.soak_series import Cycle, SoakMeasure, SoakQuantity, drifts, findings
 
-RATE, TRIP = Measure(Quantity.RATE, "dut.p0 sends"), Measure(Quantity.ROUND_TRIP, "path a")
-PACE, MEMORY = Measure(Quantity.OWN_PACE, "dut"), Measure(Quantity.FREE_MEMORY, "dut")
-HEAT = Measure(Quantity.TEMPERATURE, "dut")
+RATE, TRIP = SoakMeasure(SoakQuantity.RATE, "dut.p0 sends"), SoakMeasure(SoakQuantity.ROUND_TRIP, "path a")
+PACE, MEMORY = SoakMeasure(SoakQuantity.OWN_PACE, "dut"), SoakMeasure(SoakQuantity.FREE_MEMORY, "dut")
+HEAT = SoakMeasure(SoakQuantity.TEMPERATURE, "dut")
 GOOD = {RATE: 900.0, TRIP: 200.0, PACE: 50.0, MEMORY: 1500.0, HEAT: 40.0}
 
 
@@ -20,7 +20,7 @@ def cycles(count: int = 60, **drift: float) -> list[Cycle]:
     noise, parts = random.Random(1), {measure.quantity.name: measure for measure in GOOD}
     changes = {parts[name]: part for name, part in drift.items()}
 
-    def at(n: int) -> dict[Measure, float]:
+    def at(n: int) -> dict[SoakMeasure, float]:
         parts = {each: 1 + changes.get(each, 0.0) * n / count + noise.gauss(0, 0.01) for each in GOOD}
         return {each: value * parts[each] for each, value in GOOD.items()}
 
@@ -34,7 +34,9 @@ def test_a_steady_soak_has_nothing_to_say() -> None:
 @pytest.mark.parametrize(("name", "part"), [("RATE", -0.4), ("ROUND_TRIP", 1.0)])
 def test_a_drift_of_the_card_is_the_cards(name: str, part: float) -> None:
     (found,) = findings(drifts(cycles(**{name: part})))
-    assert isinstance(found, CardFailure) and Quantity[name].value in str(found) and "expected: at most" in str(found)
+    assert (
+        isinstance(found, CardFailure) and SoakQuantity[name].value in str(found) and "expected: at most" in str(found)
+    )
 
 
 def test_a_server_that_slows_down_is_not_its_card() -> None:

@@ -19,7 +19,7 @@ from niclab.card import OffloadName, load_card
 from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.frames import spec
 from niclab.frames.answers import HashLook, WireView
-from niclab.frames.blame.findings import Culprit, FrameFinding
+from niclab.frames.blame.frame_findings import Culprit, FrameFinding
 from niclab.frames.wire import ground, kinds, proofs, receiving, sending
 from niclab.hosts.settings.ethtool_features import read_features
 from niclab.hosts.settings.settings_records import Attempt
@@ -127,7 +127,9 @@ def test_a_card_that_sums_wrong_fails_where_the_peer_is_sound(
     wire: Namespaces, offload: str, word: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wire.spoil(word)
-    monkeypatch.setattr(ground.trial, "tried", lambda _, found, __: [replace(each, suspicion=None) for each in found])
+    monkeypatch.setattr(
+        ground.peer_trial, "tried", lambda _, found, __: [replace(each, suspicion=None) for each in found]
+    )
     with pytest.raises(CardFailure, match=says):
         proofs.prove(wire.run, offload, str)
 
@@ -137,7 +139,7 @@ def test_what_came_right_with_the_offload_off_proves_the_peer_sound(
 ) -> None:
     wire.spoil("card-odd")
     few = list[FrameFinding]()
-    monkeypatch.setattr(ground.trial, "tried", lambda _, found, __: few.extend(found) or found)
+    monkeypatch.setattr(ground.peer_trial, "tried", lambda _, found, __: few.extend(found) or found)
     with pytest.raises(CardFailure, match=r"packets of tcp4 arrived with wrong checksums at peer\.p1"):
         proofs.prove(wire.run, "tso4", str)
     assert few == []

@@ -11,7 +11,7 @@ from niclab.links import patch_panel, switch_ports
 from niclab.run.run import Run
 
 RETURN_WITHIN_S = 30.0
-"""House rule: autonegotiation takes a few seconds, also after a cable was laid elsewhere."""
+"""Assumption: autonegotiation takes a few seconds, also after a cable was laid elsewhere."""
 
 
 def partners(run: Run, suspects: Collection[Port]) -> Mapping[Port, Port]:
@@ -71,7 +71,7 @@ def joined(run: Run, ports: Sequence[Port], vlans: frozenset[int]) -> Iterator[N
         undoing.enter_context(_same_vlans(run, ports, vlans))
         if late := run.await_carrier(ports, up=True, within_s=RETURN_WITHIN_S):
             names = ", ".join(port.place for port in late)
-            raise BenchFault(f"{names}: no carrier within {RETURN_WITHIN_S:g} s at {run.switch.name}; expected: one")
+            raise BenchFault(f"{names}: no carrier within {RETURN_WITHIN_S:g} s at {run.switch.name}; expected one")
         yield
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import Port
-from niclab.frames.blame.findings import FrameDifference, FrameFinding
+from niclab.frames.blame.frame_findings import FrameDifference, FrameFinding
 from niclab.frames.spec import (
     ETHERNET_HEADER,
     SHORTEST_TCP_FRAME,
@@ -21,14 +21,14 @@ from niclab.frames.spec import (
 )
 
 MOST_CHANCE = 0.05
-"""House rule: a peer that hits as many frames without the card as with it is taken for sound so often at most. That all
+"""Assumption: a peer that hits as many frames without the card as with it is taken for sound so often at most. That all
 of k hits are in the exchange with the card has a chance of 1 / (1 + f)^k; the one without it is f times as long."""
 UNCOUNTED = 997
 """Frames in place of a stream that lasts until it is stopped."""
 LASTS_S = 30.0
 """Seconds that a stream of a given rate takes at most, long before its exchange ends by itself; it is faster then."""
 COMMON_MTU, JUMBO_MTU = 1500, 9000
-"""Bytes: what any switch carries (IEEE 802.3-2018, 3.2.7); house rule: what one with jumbo frames does, to which larger
+"""Bytes: what any switch carries (IEEE 802.3-2018, 3.2.7); assumption: what one with jumbo frames does, to which larger
 frames are cut."""
 NOBODY = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}
 """Addresses of no system (RFC 5737, RFC 3849): none answers."""

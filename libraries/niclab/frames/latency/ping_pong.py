@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.parallel import side_by_side
-from niclab.frames.agent import StepAgent, running
 from niclab.frames.latency import ping_pong_program
 from niclab.frames.latency.round_trip_times import RoundTrips, read_round_trips
+from niclab.frames.server_agent import StepAgent, running
 from niclab.run.run import Run
 from niclab.run.server import Server
 
 PORT = 7113
 OWN = "127.0.0.1"
 LATE_S = 0.5
-"""House rule: a round trip that lasts longer is a stall. A driver that looks for lost interrupts does so every 2 s
+"""Assumption: a round trip that lasts longer is a stall. A driver that looks for lost interrupts does so every 2 s
 (Linux: e1000e, igb and ixgbe, watchdog timer), others never; an emulated server that keeps running answers in a tenth.
 """
 RESTS_S = (0.0002, 0.002)

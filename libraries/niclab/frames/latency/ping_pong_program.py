@@ -113,7 +113,7 @@ class Asking:
                 return
 
     def _of_late(self, number: int) -> dict[str, Any]:
-        """How long it took, and the time between it and the next one at the server that answers; null if unknown."""
+        """Its duration, and the time between it and the next one at the server that answers; null if unknown."""
         following = self._there.get(number + 1)
         apart = None if following is None else following - self._there[number]
         return {"ns": self._late[number], "apart_ns": apart}
@@ -127,7 +127,7 @@ def _socket(address: str, port: int) -> socket.socket:
 
 
 class PingPongs:
-    """What goes on between two steps."""
+    """The state between two steps."""
 
     def __init__(self) -> None:
         self.answering: list[Answering] = []

@@ -32,7 +32,7 @@ class LateTrip:
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """What became of the datagrams of one exchange.
+    """The datagrams of one exchange, and their fate.
 
     Attributes:
         trips_us: Times of round trips in microseconds, rising; those that were late are not among them.
@@ -83,9 +83,9 @@ def read_round_trips(said: Mapping[str, Any], late_s: float, name: str) -> Round
         late = tuple(LateTrip(int(each["ns"]) / 1e9, _late_at(each["apart_ns"], late_s)) for each in said["late"])
         found = RoundTrips(trips, late, int(said["lost"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ReadError(f"it said {str(said)[:200]}; expected: trips_ns, late, lost", name) from error
+        raise ReadError(f"it said {str(said)[:200]}; expected trips_ns, late, lost", name) from error
     if not found.count:
-        raise ReadError("it said that no datagram was sent; expected: at least one", name)
+        raise ReadError("it said that no datagram was sent; expected at least one", name)
     return found
 
 

@@ -31,7 +31,7 @@ BEGIN_WITHIN_S = 60
 """Assumption: all flows have begun within this time."""
 ATTEMPTS = 2
 """An idle exchange with a stall in which a server stood still is made again, at most so often in all."""
-EXPECTED = f"none that lasts {LATE_S:g} s (house rule; drivers look for lost interrupts every 2 s)"
+EXPECTED = f"none that lasts {LATE_S:g} s (assumption; drivers look for lost interrupts every 2 s)"
 
 
 def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> None:
@@ -124,7 +124,7 @@ def judge(run: Run, idle: Sequence[Trips], stood: Sequence[str]) -> None:
             late = sorted(trip.seconds for trip in each.found.late if trip.at is at)
             if not late:
                 continue
-            text = f"{len(late)} of {each.found.count} round trips lasted up to {late[-1]:.2f} s; expected: {EXPECTED}"
+            text = f"{len(late)} of {each.found.count} round trips lasted up to {late[-1]:.2f} s; expected {EXPECTED}"
             if at is LateAt.ASKER:
                 sure.append(dut.trouble(f"had answers that its program got late: {text}"))
             else:

@@ -12,7 +12,7 @@ from niclab.core.exposure import Exposure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
 from niclab.core.verdict import Trouble, Undecided, blame
-from niclab.frames.blame.findings import Culprit
+from niclab.frames.blame.frame_findings import Culprit
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook, WantedLoad

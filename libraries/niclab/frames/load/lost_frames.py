@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from niclab.frames.answers import ArrivedFlow
-from niclab.frames.blame.findings import Culprit
+from niclab.frames.blame.frame_findings import Culprit, culprit_of
 from niclab.frames.ledger import Ledger, Leg
 from niclab.frames.spec import Arrives, FrameStream
 
@@ -102,8 +102,11 @@ def _where_under_load(each: LostFrames) -> tuple[str, Culprit]:
     that has one, or of a switch.
     """
     leg, lost = each.leg, each.lost
-    if unknown := unknown_where(leg):
-        return unknown, Culprit.TOOL
+    if leg.looks[1].dropped:
+        return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
+    if leg.backwards:
+        port, said = leg.backwards[0]
+        return f"nobody knows where, as {said} at {port.name}", Culprit.TOOL
     sending, receiving = leg.counted
     counts = f"{leg.sender.name} counted {sending.tx_packets} sent, {leg.receiver.name} {receiving.rx_packets} received"
     if sending.tx_dropped + sending.tx_errors >= lost:

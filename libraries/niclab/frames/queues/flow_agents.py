@@ -13,11 +13,10 @@ from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.frames import frame_content
-from niclab.frames.agent import StepAgent, running
 from niclab.frames.frame_agents import port_addresses
 from niclab.frames.queues import flow_content, flow_program
 from niclab.frames.queues.flow_content import ports_of
-from niclab.frames.server_agent import Agent, running
+from niclab.frames.server_agent import StepAgent, running
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.hash_records import FlowKind
 from niclab.run.run import Run

@@ -16,10 +16,10 @@ from niclab.core.verdict import CardFailure, Undecided
 from niclab.stats.trends import FEWEST, Trend, trend
 
 WARM_UP = 0.1
-"""House rule: so large a part of a soak is warm-up, in which caches fill and clocks settle; a cycle at least."""
+"""Assumption: so large a part of a soak is warm-up, in which caches fill and clocks settle; a cycle at least."""
 
 
-class Quantity(Enum):
+class SoakQuantity(Enum):
     """A kind of figure, and its unit."""
 
     RATE = "Mbit/s"
@@ -31,7 +31,7 @@ class Quantity(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What may drift: ``falls``: a fall is worse, else a rise; ``part`` of where it began, or ``least`` in its unit."""
+    """The drift allowed: ``falls``: a fall is worse, else a rise; ``part`` of its begin, or ``least`` in its unit."""
 
     falls: bool
     part: float
@@ -46,22 +46,22 @@ class Rule:
         return max(self.part * start, self.least)
 
 
-RULES: Mapping[Quantity, Rule] = {
-    Quantity.RATE: Rule(falls=True, part=0.1),
-    Quantity.ROUND_TRIP: Rule(falls=False, part=0.5),
-    Quantity.OWN_PACE: Rule(falls=False, part=0.25),
-    Quantity.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
+RULES: Mapping[SoakQuantity, Rule] = {
+    SoakQuantity.RATE: Rule(falls=True, part=0.1),
+    SoakQuantity.ROUND_TRIP: Rule(falls=False, part=0.5),
+    SoakQuantity.OWN_PACE: Rule(falls=False, part=0.25),
+    SoakQuantity.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
 }
-"""House rules. Temperatures are recorded alone: they follow the room."""
-PACE = frozenset({Quantity.RATE, Quantity.ROUND_TRIP})
+"""Assumptions. Temperatures are recorded alone: they follow the room."""
+PACE = frozenset({SoakQuantity.RATE, SoakQuantity.ROUND_TRIP})
 """Figures that follow the pace of both servers as well."""
 
 
 @dataclass(frozen=True)
-class Measure:
+class SoakMeasure:
     """A figure of a place, such as ``dut.p0 sends`` or ``peer``."""
 
-    quantity: Quantity
+    quantity: SoakQuantity
     place: str
 
     def __str__(self) -> str:
@@ -70,35 +70,35 @@ class Measure:
 
 @dataclass(frozen=True)
 class Cycle:
-    """What was measured in a cycle that ended ``at_s`` after the begin; a median or mean of each."""
+    """The figures of a cycle that ended ``at_s`` after the begin; a median or mean of each."""
 
     at_s: float
-    found: Mapping[Measure, float]
+    found: Mapping[SoakMeasure, float]
 
 
 @dataclass(frozen=True)
 class Drift:
     """The drift of a figure. ``trend`` and ``decision`` None: too few values, or none that is judged."""
 
-    measure: Measure
+    measure: SoakMeasure
     trend: Trend | None
     decision: Decision | None
 
     @property
     def allowed(self) -> float | None:
-        """What is allowed, in the unit of the figure; None where nothing is judged."""
+        """The drift allowed, in the unit of the figure; None where nothing is judged."""
         rule = RULES.get(self.measure.quantity)
         return None if rule is None or self.trend is None else rule.allowed(abs(self.trend.start))
 
     def __str__(self) -> str:
         if self.trend is None:
-            return f"{self.measure}: too few cycles; expected: at least {FEWEST} after the warm-up"
+            return f"{self.measure}: too few cycles; expected at least {FEWEST} after the warm-up"
         allowed, rule = self.allowed, RULES.get(self.measure.quantity)
         sign = -1 if rule is not None and rule.falls else 1
         said = f"{self.measure}: from {self.trend.start:.4g}, changed by {self.trend.change:+.3g}"
         if allowed is None:
             return f"{said}; recorded"
-        return f"{said}; expected: at most {sign * allowed:+.3g} (house rule)"
+        return f"{said}; expected at most {sign * allowed:+.3g} (assumption)"
 
 
 def drifts(cycles: Sequence[Cycle]) -> list[Drift]:
@@ -112,7 +112,7 @@ def drifts(cycles: Sequence[Cycle]) -> list[Drift]:
     return [_drift(measure, [each for each in left if measure in each.found]) for measure in measures]
 
 
-def _drift(measure: Measure, cycles: Sequence[Cycle]) -> Drift:
+def _drift(measure: SoakMeasure, cycles: Sequence[Cycle]) -> Drift:
     points = [(each.at_s, each.found[measure]) for each in cycles]
     if len(points) < FEWEST:
         return Drift(measure, None, None)
@@ -133,12 +133,12 @@ def findings(found: Sequence[Drift]) -> list[CardFailure | Undecided]:
     Returns:
         Nothing where every judged figure stayed within what is allowed.
     """
-    paces = [each for each in found if each.measure.quantity is Quantity.OWN_PACE]
+    paces = [each for each in found if each.measure.quantity is SoakQuantity.OWN_PACE]
     unsteady = [str(each) for each in paces if each.decision is not Decision.MET]
     said = list[CardFailure | Undecided]()
     for each in found:
         quantity = each.measure.quantity
-        if quantity is Quantity.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
+        if quantity is SoakQuantity.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
             continue
         if each.decision is not Decision.MISSED:
             said.append(Undecided(f"{each}; the cycles cannot tell"))

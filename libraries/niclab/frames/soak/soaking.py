@@ -17,7 +17,7 @@ from niclab.frames.latency.ping_pong import PingPong
 from niclab.frames.latency.round_trip_times import RoundTrips
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook
-from niclab.frames.soak.soak_series import Cycle, Measure, Quantity, drifts, findings
+from niclab.frames.soak.soak_series import Cycle, SoakMeasure, SoakQuantity, drifts, findings
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.traffic.flows import tcp
@@ -25,10 +25,11 @@ from niclab.transports.bmc.bmc import SensorKind
 
 Finding = CardFailure | BenchFault | Undecided
 CYCLES = 60
-"""House rule: a soak has about so many cycles, as long as each has a length between the two below."""
+"""Assumption: a soak has about so many cycles, as long as each has a length between the two below."""
 SHORTEST_S, LONGEST_S = 20.0, 300.0
 LOADED_PART = 0.7
-"""Of a cycle. The rest is single frames, questions to the servers, and the time that flows need to begin."""
+"""The loaded part of a cycle. The rest is single frames, questions to the servers, and the time that flows need to
+begin."""
 TRIPS_S, OWN_S = 2.0, 0.5
 SETTLES_S = 1.0
 """Assumption: TCP has found its rate by then."""
@@ -41,7 +42,7 @@ class Soaked:
     hours: float
     cycles: list[Cycle] = field(default_factory=list)
     events: list[Finding] = field(default_factory=list)
-    """What happened at a moment, in turn: stalls, damaged frames, trouble of a kernel."""
+    """Events of a moment, in turn: stalls, damaged frames, trouble of a kernel."""
     ended: str = ""
 
     def findings(self) -> list[Finding]:
@@ -100,7 +101,7 @@ def _judged(run: Run, soaked: Soaked) -> Iterator[None]:
         soaked.ended = soaked.ended or "\n".join(map(str, found))
 
 
-def _cycle(run: Run, length_s: float, soaked: Soaked, say: Callable[[str], object]) -> dict[Measure, float]:
+def _cycle(run: Run, length_s: float, soaked: Soaked, say: Callable[[str], object]) -> dict[SoakMeasure, float]:
     before, after = _loaded(run, LOADED_PART * length_s)
     troubles = [each for port in before for each in load_rates.losses(port, (before[port], after[port]))]
     soaked.events += [_finding(each) for each in troubles]
@@ -110,9 +111,9 @@ def _cycle(run: Run, length_s: float, soaked: Soaked, say: Callable[[str], objec
     except (CardFailure, BenchFault, Undecided) as error:
         soaked.events.append(error)
     found = _rates(before, after)
-    found |= _middle(Quantity.ROUND_TRIP, {f"path {each.path.name}": each.found for each in idle})
+    found |= _middle(SoakQuantity.ROUND_TRIP, {f"path {each.path.name}": each.found for each in idle})
     own = {role.value: run.part(PingPong).inside(role, OWN_S) for role in Role}
-    return found | _middle(Quantity.OWN_PACE, own) | _of_servers(run)
+    return found | _middle(SoakQuantity.OWN_PACE, own) | _of_servers(run)
 
 
 def _loaded(run: Run, seconds: float) -> tuple[Mapping[Port, LoadLook], Mapping[Port, LoadLook]]:
@@ -134,27 +135,27 @@ def _looks(run: Run) -> dict[Port, LoadLook]:
     return dict(zip(ports, side_by_side(look, ports), strict=True))
 
 
-def _rates(before: Mapping[Port, LoadLook], after: Mapping[Port, LoadLook]) -> dict[Measure, float]:
+def _rates(before: Mapping[Port, LoadLook], after: Mapping[Port, LoadLook]) -> dict[SoakMeasure, float]:
     return {
-        Measure(Quantity.RATE, f"{port.name} {does}"): load_rates.rates((before[port], after[port]), way)[0]
+        SoakMeasure(SoakQuantity.RATE, f"{port.name} {does}"): load_rates.rates((before[port], after[port]), way)[0]
         for port in before
         if port.role is Role.DUT
         for way, does in load_rates.WAYS.items()
     }
 
 
-def _middle(quantity: Quantity, trips: Mapping[str, RoundTrips]) -> dict[Measure, float]:
-    return {Measure(quantity, place): median(each.trips_us) for place, each in trips.items() if each.trips_us}
+def _middle(quantity: SoakQuantity, trips: Mapping[str, RoundTrips]) -> dict[SoakMeasure, float]:
+    return {SoakMeasure(quantity, place): median(each.trips_us) for place, each in trips.items() if each.trips_us}
 
 
-def _of_servers(run: Run) -> dict[Measure, float]:
-    found = dict[Measure, float]()
+def _of_servers(run: Run) -> dict[SoakMeasure, float]:
+    found = dict[SoakMeasure, float]()
     for server in run.servers.values():
         free = server.host.system.available_bytes()
-        found[Measure(Quantity.FREE_MEMORY, server.name)] = free / 1e6
+        found[SoakMeasure(SoakQuantity.FREE_MEMORY, server.name)] = free / 1e6
         heat = _hottest(run, server.role)
         if heat is not None:
-            found[Measure(Quantity.TEMPERATURE, server.name)] = heat
+            found[SoakMeasure(SoakQuantity.TEMPERATURE, server.name)] = heat
     return found
 
 

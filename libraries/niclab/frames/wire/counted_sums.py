@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from niclab.bench.records import Role
 from niclab.frames.answers import ServerAnswer
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding
 from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameStream, Wrong
 
 

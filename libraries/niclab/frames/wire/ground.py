@@ -10,11 +10,12 @@ from niclab.bench.records import BenchPath, Port, Role, SiliconFact
 from niclab.card import At, Changeable, OffloadName, Setting, SettingKind
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.frames.answers import HashLook, ServerAnswer, WireLook, WireView
-from niclab.frames.blame import trial
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding, Suspicion
+from niclab.frames.blame import peer_trial
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding, Suspicion
 from niclab.frames.blame.twin import longer
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.ledger import Ledger
+from niclab.frames.server_agent import require_packet_sockets
 from niclab.frames.spec import FrameStream, MadeBy
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
@@ -145,7 +146,7 @@ class ProofGround:
             passed = on and self._passed_off == {*streams}
             sound = [each for each in suspected if passed and each.suspicion and longer(each.suspicion.hits) <= 1]
             others = [each for each in suspected if each not in sound]
-            tried = trial.tried(self.run, others, self.say) if others else []
+            tried = peer_trial.tried(self.run, others, self.say) if others else []
             return [*(replace(each, suspicion=None) for each in sound), *tried]
 
         ledger, answers = exchange(self.run, streams, self.say, wire=judged, trying=trying)
@@ -290,7 +291,7 @@ def faults(
         if count:
             example = f" ({view.example})" if view.example else ""
             said = f"{count} of {view.frames} packets of {name} arrived {what} at {receiver.place}{example}"
-            text = f"{sender.name} to {receiver.name}: {said}; expected: none"
+            text = f"{sender.name} to {receiver.name}: {said}; expected none"
             doubt = Suspicion(receiver, tuple(sent), count)
             found.append(FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text, doubt))
     if not (view.short and view.odd):

@@ -61,6 +61,6 @@ def _by_queue(counters: Counters, names: re.Pattern[str], way: str) -> dict[int,
             continue
         queue = int(next(group for group in match.groups() if group is not None))
         if queue in found:
-            raise ReadError(f"two counters are of {way} queue {queue}, the second is {name!r}; expected: one")
+            raise ReadError(f"two counters are of {way} queue {queue}, the second is {name!r}; expected one")
         found[queue] = value
     return found

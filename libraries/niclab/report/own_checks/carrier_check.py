@@ -61,7 +61,7 @@ def _read(file: Path) -> KeptCarrier:
     content = read_json_object(file)
     try:
         if content["format"] != FORMAT:
-            raise BenchFault(f"{file}: format {content['format']!r}; expected: {FORMAT}")
+            raise BenchFault(f"{file}: format {content['format']!r}; expected {FORMAT}")
         return KeptCarrier(float(content["watched_s"]), tuple(map(str, content["findings"])))
     except (KeyError, TypeError, ValueError) as error:
-        raise BenchFault(f"{file}: is no record of carriers: {error}; expected: watched_s and findings") from error
+        raise BenchFault(f"{file}: is no record of carriers: {error}; expected watched_s and findings") from error

@@ -1,4 +1,4 @@
-"""What a document is made of: facts, tables, words and pictures below headings."""
+"""The blocks of a document: facts, tables, words and pictures below headings."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def typeset(content: Content, issued: str, look: Path = LOOK) -> bytes:
     try:
         import typst
     except ImportError as error:
-        raise BenchFault("certificate.pdf: package typst is not installed; expected: make setup") from error
+        raise BenchFault("certificate.pdf: package typst is not installed; expected make setup") from error
     try:
         made = typst.compile(
             look / TEMPLATE,

@@ -176,7 +176,7 @@ class CarrierWatch:
         port, bench = flap.port, self._run.bench
         text = (
             f"{port.name} counted {flap.changes} changes of carrier within {flap.end_s - flap.begin_s:.0f} s in which "
-            "nobody touched a link; expected: none"
+            "nobody touched a link; expected none"
         )
         if port.role is Role.DUT and bench.path_of(port).through is Wiring.SWITCH:
             return Undecided(f"{text}; the port of the switch, the cable or the card")

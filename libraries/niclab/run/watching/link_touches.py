@@ -1,4 +1,4 @@
-"""When something was last done to a bench that may take a link down: carrier that changes then is nobody's fault.
+"""The last touch of a bench that may have taken a link down: carrier that changes then is nobody's fault.
 
 Every command that a server gets is looked at, and every change in the journal that is no command of a server: a cable,
 a port of the switch, power. What nobody here can see, such as a shell of somebody else, says itself that it may touch.

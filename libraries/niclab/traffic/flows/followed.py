@@ -16,9 +16,9 @@ from niclab.traffic.tools.tool import Order
 
 RUN_S = 2
 ENOUGH = 20
-"""House rule: a connection of two seconds wakes the CPU of its reader more often, however slow it is."""
+"""Assumption: a connection of two seconds wakes the CPU of its reader more often, however slow it is."""
 STRAY = 4
-"""House rule: a reader at the CPU of the interrupts leaves the other CPU at most one in so many wakings."""
+"""Assumption: a reader at the CPU of the interrupts leaves the other CPU at most one in so many wakings."""
 
 
 def require_followed(run: Run, port: Port, say: Callable[[str], object]) -> None:
@@ -57,4 +57,4 @@ def require_followed(run: Run, port: Port, say: Callable[[str], object]) -> None
         say(f"{port.place}: read at CPU {reader}, interrupts at CPU {here}: CPU {there} woken {woken[reader]} times")
     if woken[there] < ENOUGH or woken[here] * STRAY > woken[there]:
         said = f"has woken CPU {there} {woken[there]} times for a reader there, {woken[here]} for one at CPU {here}"
-        blame([port.trouble(f"{said}; wanted: at least {ENOUGH}, and {STRAY} times as often")])
+        blame([port.trouble(f"{said}; expected at least {ENOUGH}, and {STRAY} times as often")])

@@ -48,7 +48,7 @@ NARROW = SAME_WITHIN / 2
 """The interval wanted of each, as a part of its mean: two of them tell a tenth."""
 STANDARD_MTU, JUMBO_MTU = 1500, 9000
 GAIN_LESS_PERCENT = 10.0
-"""House rule: the gain is predicted from figures that are each known to a few percent. More is no defect."""
+"""Assumption: the gain is predicted from figures that are each known to a few percent. More is no defect."""
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ WRITE_WITHIN_S = 5.0
 _OPEN_WITHIN_S = 10.0
 _CONTROLS = "\a\b\t\n\r\x1b"
 _LEAST_NOISE, _NOISE_SHARE = 3, 0.3
-"""House rule: so many characters, and such a share of all, are no text. Screens of firmware have single ones."""
+"""Assumption: so many characters, and such a share of all, are no text. Screens of firmware have single ones."""
 _WORD = re.compile(r"[A-Za-z]{4,}")
 _WORD_SHARE = 0.25
-"""House rule: letters of words for each wrong character. A screen with frames in code page 437 has more; octets of
+"""Assumption: letters of words for each wrong character. A screen with frames in code page 437 has more; octets of
 another speed make a word of four letters once in 600."""
 _NOISE_SHOWN = 40
 _LAST_SHOWN = 200
-_SPEED_EXPECTED = "expected: that of the server's console (a getty with several speeds changes its own at a BREAK)"
+_SPEED_EXPECTED = "expected that of the server's console (a getty with several speeds changes its own at a BREAK)"
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~])?")
 
 

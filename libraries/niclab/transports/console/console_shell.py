@@ -29,7 +29,7 @@ _LOGIN = re.compile(
 )
 _NEXT = re.compile(r"\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|\Z)|\Z)|(?P<word>(?=[^\x1b ]))")
 RESTS_S = 0.3
-"""House rule: time in s for which a prompt is the last that was said. Console servers hand over within 0.1 s."""
+"""Assumption: time in s for which a prompt is the last that was said. Console servers hand over within 0.1 s."""
 _WAKE_EVERY_S = 2.0
 _PROMPT_TEST_S = 5.0
 _INTERRUPT = b"\x03"

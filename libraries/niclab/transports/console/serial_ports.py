@@ -96,7 +96,7 @@ def open_line(endpoint: ConsoleEndpoint) -> Line:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in ("tcp", "rfc2217") or not host or not port:
         raise BenchFault(
-            f"{endpoint.name}: console url is {endpoint.url!r}, wanted rfc2217://host:port, tcp://host:port or /dev/..."
+            f"{endpoint.name}: console url {endpoint.url!r}; expected rfc2217://host:port, tcp://host:port or /dev/..."
         )
     if parts.scheme == "tcp":
         return TcpLine(host, port)

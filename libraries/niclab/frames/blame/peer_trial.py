@@ -14,7 +14,7 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.blame import loop, twin
-from niclab.frames.blame.findings import Culprit, FrameDifference, FrameFinding
+from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding
 from niclab.frames.blame.twin import Pair
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.ledger import Ledger
@@ -24,19 +24,19 @@ from niclab.run.watching import standstill
 
 Charges = Mapping[Port, Sequence[FrameFinding]]
 LEAST_ARRIVED = 0.9
-"""House rule: where losses are not the question, so large a part must arrive to tell what becomes of frames."""
+"""Assumption: where losses are not the question, so large a part must arrive to tell what becomes of frames."""
 SPOILT = (FrameDifference.LOST, FrameDifference.TWICE, FrameDifference.REORDERED, FrameDifference.DAMAGED)
 ATTEMPTS = 3
 """A trial in which a server stood still, or the tool lost frames, is held again, at most so often in all."""
 PASSES_WITHIN_S = 35.0
-"""House rule: spanning tree holds a port back for two times 15 s (IEEE 802.1D-2004, 17.14) after a cable was laid."""
+"""Assumption: spanning tree holds a port back for two times 15 s (IEEE 802.1D-2004, 17.14) after a cable was laid."""
 FIRST, FIRST_SIZES = 5, (64, 1514)
 VLAN_BITS = 0xFFF
 
 
 @dataclass(frozen=True)
 class TriedPort:
-    """What the trial of a port has shown. ``CARD``: the port is sound; ``TOOL``: nobody knows."""
+    """The outcome of the trial of a port. ``CARD``: the port is sound; ``TOOL``: nobody knows."""
 
     culprit: Culprit
     said: str
@@ -52,7 +52,7 @@ def tried(run: Run, suspected: Sequence[FrameFinding], say: Callable[[str], obje
 
     Returns:
         The findings: of the card where the port is sound, of the peer where the port does the like without the card,
-        of nobody where that cannot be told; the text says why.
+        of nobody where that is not known; the text says why.
 
     Raises:
         BenchFault: The bench could not be put back as it was.
@@ -163,7 +163,7 @@ def _await_passage(run: Run, pair: Pair) -> None:
     deadline = Deadline(PASSES_WITHIN_S)
     while silent := [leg.name for leg in _ledger(run, FramePlan(tuple(first))).legs if not leg.arrived]:
         if deadline.expired:
-            raise BenchFault(f"{silent[0]}: no frame passes within {PASSES_WITHIN_S:g} s; expected: some of {FIRST}")
+            raise BenchFault(f"{silent[0]}: no frame passes within {PASSES_WITHIN_S:g} s; expected some of {FIRST}")
 
 
 def _ledger(run: Run, plan: FramePlan) -> Ledger:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from niclab.bench.records import Port
+from niclab.bench.records import Port, Role
 from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.frames.spec import FrameStream
 
@@ -30,6 +30,15 @@ class Culprit(Enum):
     CARD = "card"
     PEER = "peer"
     TOOL = "tool"
+
+
+def culprit_of(port: Port) -> Culprit:
+    """Return whose fault it is where a port is at fault.
+
+    Args:
+        port: The port.
+    """
+    return Culprit.CARD if port.role is Role.DUT else Culprit.PEER
 
 
 @dataclass(frozen=True)
@@ -94,4 +103,4 @@ def judge(findings: Sequence[FrameFinding], stood: Sequence[object] = (), trying
     blame([Trouble(each.text, each.culprit is Culprit.CARD) for each in tried if each.culprit is not Culprit.TOOL])
     if findings:
         said = [*(each.text for each in findings if each not in charged), *(each.text for each in tried)]
-        raise Undecided("\n".join(said + [f"meanwhile {one}; expected: both keep running" for one in stood]))
+        raise Undecided("\n".join(said + [f"meanwhile {one}; expected both keep running" for one in stood]))
