@@ -106,6 +106,8 @@ def test_every_kind_of_untested_part_is_counted_on_the_first_page(certificate: d
         record(Verdict.PASS, "", "EMX-01"),
         record(Verdict.NOT_APPLICABLE, f"{silent}: the sheet says nothing", "EMX-05"),
         record(Verdict.NOT_APPLICABLE, "NotApplicable: no BMC", "CARD-07/bmc"),
+        record(Verdict.PASS, "", "CARD-03/idle"),
+        record(Verdict.NOT_APPLICABLE, "NotApplicable: not on this port", "CARD-03/idle"),
     )
     last = answer_of(certificate)[-1]
     rows = {row[0]: row for row in table_of(last)}
@@ -114,18 +116,20 @@ def test_every_kind_of_untested_part_is_counted_on_the_first_page(certificate: d
     counts = {name: int(row[1]) for name, row in rows.items()}
     assert counts == {
         Kind.NO_TEST.value: len(not_covered),
-        Kind.LEFT_OUT.value: len(parts) - len(not_covered) - 3,
+        Kind.LEFT_OUT.value: len(parts) - len(not_covered) - 4,
         Kind.NO_ANSWER.value: 1,
         Kind.NOT_APPLICABLE.value: 1,
+        Kind.IN_PART.value: 1,
     }
-    assert last.title == f"What was not tested: {len(parts) - 1} of {len(parts)} parts"
+    assert last.title == f"What was not tested: {len(parts) - 2} of {len(parts)} parts, and 1 part tested in part"
     assert rows[Kind.NO_ANSWER.value][2] == "EMX-05" and rows[Kind.NOT_APPLICABLE.value][2] == "CARD-07"
+    assert rows[Kind.IN_PART.value][2] == "CARD-03"
 
 
 def test_a_run_of_some_suites_leaves_out_the_rest(certificate: dict[str, Any]) -> None:
     certificate["requirements"] = covered(record(Verdict.PASS, "", "EMX-01"), partial=True)
     kinds = {each.kind for each in untested(certificate)}
-    assert kinds == {Kind.LEFT_OUT}
+    assert kinds == {Kind.LEFT_OUT, Kind.IN_PART}
 
 
 def test_every_untested_part_is_on_the_page_with_its_reason(certificate: dict[str, Any]) -> None:

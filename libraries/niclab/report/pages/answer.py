@@ -16,7 +16,7 @@ from niclab.report.certificate.coverage import Status
 from niclab.report.pages.blocks import Facts, Part, Words, table_part
 from niclab.report.pages.condensed import condensed
 from niclab.report.pages.content_rows import Cells, counted_parts, document_and_place, figure_row, subject_rows
-from niclab.report.pages.not_tested import kind_rows, untested
+from niclab.report.pages.not_tested import Kind, kind_rows, untested
 
 MOST_FIGURES = 5
 MOST_REASONS = 5
@@ -171,6 +171,8 @@ def _not_tested(certificate: Mapping[str, Any]) -> Iterator[Part]:
         return
     parts = untested(certificate)
     total = sum(len(each["parts"]) for each in certificate["requirements"])
-    title = f"What was not tested: {len(parts)} of {counted_parts(total)}"
+    in_part = sum(each.kind is Kind.IN_PART for each in parts)
+    more = f", and {counted_parts(in_part)} tested in part" if in_part else ""
+    title = f"What was not tested: {len(parts) - in_part} of {counted_parts(total)}{more}"
     columns = ("Why", "Parts", "Of the requirements (number of parts)")
     yield table_part(title, columns, (2.9, 0.7, 6.9), kind_rows(parts), "kinds")

@@ -18,11 +18,12 @@ class Kind(Enum):
     LEFT_OUT = "Left out of this run"
     NO_ANSWER = "The sheet gives no answer"
     NOT_APPLICABLE = "Not applicable to this card or bench"
+    IN_PART = "Tested in part"
 
 
 @dataclass(frozen=True)
 class Untested:
-    """A part of a requirement that was not tested. ``title`` is that of the requirement where it has no parts."""
+    """A part of a requirement that was not tested, or in part. ``title``: of the requirement where it has no parts."""
 
     requirement: str
     part: str
@@ -32,7 +33,7 @@ class Untested:
 
 
 def untested(certificate: Mapping[str, Any]) -> list[Untested]:
-    """Return every part that was not tested or not applicable, in the order of the requirements.
+    """Return every part that was not tested, not applicable or tested in part, in the order of the requirements.
 
     Args:
         certificate: Content of ``certificate.json``.
@@ -41,7 +42,7 @@ def untested(certificate: Mapping[str, Any]) -> list[Untested]:
         Untested(whole["id"], part["id"], part["title"], part["reason"].removeprefix(NOT_COVERED), _kind(part))
         for whole in certificate["requirements"]
         for part in whole["parts"]
-        if part["status"] in NOT_ASKED
+        if part["status"] in (*NOT_ASKED, Status.IN_PART.value)
     ]
 
 
@@ -87,6 +88,8 @@ def reason_rows(parts: Sequence[Untested]) -> list[Cells]:
 
 
 def _kind(part: Mapping[str, Any]) -> Kind:
+    if part["status"] == Status.IN_PART.value:
+        return Kind.IN_PART
     if part["status"] == Status.NOT_APPLICABLE.value:
         return Kind.NOT_APPLICABLE
     if part["tests"]:
