@@ -50,7 +50,7 @@ _MASK = MessageMask(handed_out)
 
 
 @dataclass(frozen=True)
-class About:
+class SoakSubject:
     """The subject of a soak, as its page says it."""
 
     card: str
@@ -84,7 +84,7 @@ def run(
     begun = datetime.now(UTC)
     folder = results / "soaks" / f"{begun:%Y%m%d-%H%M%S}-{sheet.name}-{bench.name}"
     folder.mkdir(parents=True)
-    about = About(sheet.name, bench.name, subject_of(bench.emulated), now())
+    about = SoakSubject(sheet.name, bench.name, subject_of(bench.emulated), now())
     print(f"soaking {sheet.name} for {hours:g} h; live page: {folder / PAGE}", flush=True)
     soaked = Soaked(hours)
     try:
@@ -141,7 +141,7 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def keep(folder: Path, about: About, soaked: Soaked, *, over: bool) -> None:
+def keep(folder: Path, about: SoakSubject, soaked: Soaked, *, over: bool) -> None:
     """Write the record and the page of a soak so far.
 
     Args:
@@ -162,7 +162,7 @@ def keep(folder: Path, about: About, soaked: Soaked, *, over: bool) -> None:
     write_atomically(folder / PAGE, page(about, soaked, said, over=over), durable=over)
 
 
-def page(about: About, soaked: Soaked, said: list[str], *, over: bool) -> str:
+def page(about: SoakSubject, soaked: Soaked, said: list[str], *, over: bool) -> str:
     """Return the page of a soak.
 
     Args:

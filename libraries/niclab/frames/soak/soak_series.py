@@ -19,7 +19,7 @@ WARM_UP = 0.1
 """House rule: so large a part of a soak is warm-up, in which caches fill and clocks settle; a cycle at least."""
 
 
-class Quantity(Enum):
+class SoakFigure(Enum):
     """A kind of figure, and its unit."""
 
     RATE = "Mbit/s"
@@ -46,14 +46,14 @@ class Rule:
         return max(self.part * start, self.least)
 
 
-RULES: Mapping[Quantity, Rule] = {
-    Quantity.RATE: Rule(falls=True, part=0.1),
-    Quantity.ROUND_TRIP: Rule(falls=False, part=0.5),
-    Quantity.OWN_PACE: Rule(falls=False, part=0.25),
-    Quantity.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
+RULES: Mapping[SoakFigure, Rule] = {
+    SoakFigure.RATE: Rule(falls=True, part=0.1),
+    SoakFigure.ROUND_TRIP: Rule(falls=False, part=0.5),
+    SoakFigure.OWN_PACE: Rule(falls=False, part=0.25),
+    SoakFigure.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
 }
 """House rules. Temperatures are recorded alone: they follow the room."""
-PACE = frozenset({Quantity.RATE, Quantity.ROUND_TRIP})
+PACE = frozenset({SoakFigure.RATE, SoakFigure.ROUND_TRIP})
 """Figures that follow the pace of both servers as well."""
 
 
@@ -61,7 +61,7 @@ PACE = frozenset({Quantity.RATE, Quantity.ROUND_TRIP})
 class Measure:
     """A figure of a place, such as ``dut.p0 sends`` or ``peer``."""
 
-    quantity: Quantity
+    quantity: SoakFigure
     place: str
 
     def __str__(self) -> str:
@@ -133,12 +133,12 @@ def findings(found: Sequence[Drift]) -> list[CardFailure | Undecided]:
     Returns:
         Nothing where every judged figure stayed within what is allowed.
     """
-    paces = [each for each in found if each.measure.quantity is Quantity.OWN_PACE]
+    paces = [each for each in found if each.measure.quantity is SoakFigure.OWN_PACE]
     unsteady = [str(each) for each in paces if each.decision is not Decision.MET]
     said = list[CardFailure | Undecided]()
     for each in found:
         quantity = each.measure.quantity
-        if quantity is Quantity.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
+        if quantity is SoakFigure.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
             continue
         if each.decision is not Decision.MISSED:
             said.append(Undecided(f"{each}; the cycles cannot tell"))

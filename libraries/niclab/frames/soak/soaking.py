@@ -17,7 +17,7 @@ from niclab.frames.latency.ping_pong import PingPong
 from niclab.frames.latency.round_trip_times import RoundTrips
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook
-from niclab.frames.soak.soak_series import Cycle, Measure, Quantity, drifts, findings
+from niclab.frames.soak.soak_series import Cycle, Measure, SoakFigure, drifts, findings
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.traffic.flows import tcp
@@ -110,9 +110,9 @@ def _cycle(run: Run, length_s: float, soaked: Soaked, say: Callable[[str], objec
     except (CardFailure, BenchFault, Undecided) as error:
         soaked.events.append(error)
     found = _rates(before, after)
-    found |= _middle(Quantity.ROUND_TRIP, {f"path {each.path.name}": each.found for each in idle})
+    found |= _middle(SoakFigure.ROUND_TRIP, {f"path {each.path.name}": each.found for each in idle})
     own = {role.value: run.part(PingPong).inside(role, OWN_S) for role in Role}
-    return found | _middle(Quantity.OWN_PACE, own) | _of_servers(run)
+    return found | _middle(SoakFigure.OWN_PACE, own) | _of_servers(run)
 
 
 def _loaded(run: Run, seconds: float) -> tuple[Mapping[Port, LoadLook], Mapping[Port, LoadLook]]:
@@ -136,14 +136,14 @@ def _looks(run: Run) -> dict[Port, LoadLook]:
 
 def _rates(before: Mapping[Port, LoadLook], after: Mapping[Port, LoadLook]) -> dict[Measure, float]:
     return {
-        Measure(Quantity.RATE, f"{port.name} {does}"): load_rates.rates((before[port], after[port]), way)[0]
+        Measure(SoakFigure.RATE, f"{port.name} {does}"): load_rates.rates((before[port], after[port]), way)[0]
         for port in before
         if port.role is Role.DUT
         for way, does in load_rates.WAYS.items()
     }
 
 
-def _middle(quantity: Quantity, trips: Mapping[str, RoundTrips]) -> dict[Measure, float]:
+def _middle(quantity: SoakFigure, trips: Mapping[str, RoundTrips]) -> dict[Measure, float]:
     return {Measure(quantity, place): median(each.trips_us) for place, each in trips.items() if each.trips_us}
 
 
@@ -151,10 +151,10 @@ def _of_servers(run: Run) -> dict[Measure, float]:
     found = dict[Measure, float]()
     for server in run.servers.values():
         free = server.host.system.available_bytes()
-        found[Measure(Quantity.FREE_MEMORY, server.name)] = free / 1e6
+        found[Measure(SoakFigure.FREE_MEMORY, server.name)] = free / 1e6
         heat = _hottest(run, server.role)
         if heat is not None:
-            found[Measure(Quantity.TEMPERATURE, server.name)] = heat
+            found[Measure(SoakFigure.TEMPERATURE, server.name)] = heat
     return found
 
 
