@@ -24,7 +24,7 @@ from freebsd_host_texts import (
 )
 
 from niclab.core.names import Duplex
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.host_records import CarrierChanges, Operstate
@@ -127,6 +127,13 @@ CHANGES = "oce0: link state changed to UP\noce0: link state changed to DOWN\noce
 def test_carrier_changes() -> None:
     dut, _ = host({TOLD: "1\n", BUFFER: MESSAGES + CHANGES})
     assert dut.counts.carrier_changes("oce0") == CarrierChanges(3, 2, 1)
+
+
+def test_carriers_of_every_look_are_not_there() -> None:
+    dut, _ = host({})
+    for question in (lambda: dut.counts.carriers_command(["oce0"]), lambda: dut.counts.read_carriers("oce0 1 2 1")):
+        with pytest.raises(NotApplicable, match="FreeBSD keeps no count"):
+            question()
 
 
 def test_carrier_changes_that_cannot_be_counted() -> None:

@@ -14,7 +14,7 @@ from fake_shell import Answer, FakeShell, Script, failed
 from niclab.core.verdict import BenchFault
 from niclab.hosts.counts.proc_load import FRAME_COUNTERS
 from niclab.hosts.errors import ReadError
-from niclab.hosts.host_records import CarrierChanges, Operstate
+from niclab.hosts.host_records import CarrierChanges, CarrierLook, Operstate
 from niclab.hosts.linux_host import LinuxHost
 
 IP = "ip -j -s -d addr show dev v0"
@@ -112,6 +112,20 @@ def test_carrier_changes_that_are_none(text: str) -> None:
         dut.counts.carrier_changes("v0")
 
 
+def test_carriers_of_interfaces_that_are_there() -> None:
+    dut, _ = host({})
+    command = dut.counts.carriers_command(["lo", "gone7"])
+    shown = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    (found,) = dut.counts.read_carriers(shown.stdout).items()
+    assert found == ("lo", CarrierLook(1, 0, found[1].up)) and shown.stderr == ""
+
+
+@pytest.mark.parametrize("text", ["v0 2 7\n", "v0 2 x 1\n", "v0 2 7 2\n", "v0 2 7 1 9\n"])
+def test_carriers_that_are_none(text: str) -> None:
+    with pytest.raises(ReadError, match=r"name, index, changes|a count"):
+        host({})[0].counts.read_carriers(text)
+
+
 def test_set_link_reads_back() -> None:
     dut, _ = host({f"ip link set dev v0 up && {IP}": UP, f"ip link set dev v0 down && {IP}": [DOWN, UP]})
     dut.links.set_link("v0", up=True)
@@ -162,6 +176,7 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
         lambda: dut.counts.counters(iface),
         lambda: dut.counts.statistics(iface),
         lambda: dut.counts.carrier_changes(iface),
+        lambda: dut.counts.carriers_command([iface]),
         lambda: dut.links.set_link(iface, up=False),
         lambda: dut.links.add_address(iface, "10.0.0.1/8"),
         lambda: dut.links.remove_address(iface, "10.0.0.1/8"),

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline
-from niclab.frames import step_program
 from niclab.hosts.errors import ReadError
-from niclab.run import program
+from niclab.run import program, step_program
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports.ssh.ssh_job import FIRST_LINE
@@ -74,7 +73,7 @@ class Agent:
 
 
 class StepAgent(Agent):
-    """A program that works in steps (:mod:`niclab.frames.step_program`) on one server."""
+    """A program that works in steps (:mod:`niclab.run.step_program`) on one server."""
 
     def __init__(self, server: Server, name: str, module: ModuleType, *imported: ModuleType) -> None:
         super().__init__(server, name, module, step_program, *imported)

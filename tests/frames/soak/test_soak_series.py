@@ -7,11 +7,11 @@ import random
 import pytest
 
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.frames.soak.soak_series import Cycle, SoakMeasure, SoakQuantity, drifts, findings
+from niclab.frames.soak.soak_series import Cycle, SoakFigure, SoakMeasure, drifts, findings
 
-RATE, TRIP = SoakMeasure(SoakQuantity.RATE, "dut.p0 sends"), SoakMeasure(SoakQuantity.ROUND_TRIP, "path a")
-PACE, MEMORY = SoakMeasure(SoakQuantity.OWN_PACE, "dut"), SoakMeasure(SoakQuantity.FREE_MEMORY, "dut")
-HEAT = SoakMeasure(SoakQuantity.TEMPERATURE, "dut")
+RATE, TRIP = SoakMeasure(SoakFigure.RATE, "dut.p0 sends"), SoakMeasure(SoakFigure.ROUND_TRIP, "path a")
+PACE, MEMORY = SoakMeasure(SoakFigure.OWN_PACE, "dut"), SoakMeasure(SoakFigure.FREE_MEMORY, "dut")
+HEAT = SoakMeasure(SoakFigure.TEMPERATURE, "dut")
 GOOD = {RATE: 900.0, TRIP: 200.0, PACE: 50.0, MEMORY: 1500.0, HEAT: 40.0}
 
 
@@ -34,9 +34,7 @@ def test_a_steady_soak_has_nothing_to_say() -> None:
 @pytest.mark.parametrize(("name", "part"), [("RATE", -0.4), ("ROUND_TRIP", 1.0)])
 def test_a_drift_of_the_card_is_the_cards(name: str, part: float) -> None:
     (found,) = findings(drifts(cycles(**{name: part})))
-    assert (
-        isinstance(found, CardFailure) and SoakQuantity[name].value in str(found) and "expected: at most" in str(found)
-    )
+    assert isinstance(found, CardFailure) and SoakFigure[name].value in str(found) and "expected: at most" in str(found)
 
 
 def test_a_server_that_slows_down_is_not_its_card() -> None:

@@ -15,7 +15,7 @@ from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames.latency.ping_pong import PingPong, Trips
 from niclab.frames.latency.round_trip_times import LateAt, LateTrip, RoundTrips
 from niclab.frames.soak import soaking
-from niclab.frames.soak.soak_series import SoakQuantity
+from niclab.frames.soak.soak_series import SoakFigure
 from niclab.frames.soak.soaking import Soaked, cycle_s, soak
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
@@ -72,8 +72,8 @@ def test_every_figure_is_in_every_cycle(taken: Run, clock: Clock) -> None:
     found = soaked(taken, clock)
     assert len(found.cycles) > 8 and found.ended == "" and found.events == []
     for each in found.cycles:
-        assert {measure.quantity for measure in each.found} >= set(SoakQuantity) - {SoakQuantity.TEMPERATURE}
-        places = [measure.place for measure in each.found if measure.quantity is SoakQuantity.RATE]
+        assert {measure.quantity for measure in each.found} >= set(SoakFigure) - {SoakFigure.TEMPERATURE}
+        places = [measure.place for measure in each.found if measure.quantity is SoakFigure.RATE]
         assert sorted(places) == sorted(f"dut.{port} {does}" for port in ("p0", "p1") for does in ("sends", "receives"))
 
 

@@ -1,6 +1,6 @@
 """Sends one datagram, waits for its answer, rests, and so on: runs on Linux, sent there as source, Python 3.7 only.
 
-Its steps (:mod:`niclab.frames.step_program`): ``answer`` answers from now on at addresses, ``ask`` asks another server
+Its steps (:mod:`niclab.run.step_program`): ``answer`` answers from now on at addresses, ``ask`` asks another server
 for some seconds.
 
 The next datagram goes when the answer has come, or after ``late_s``: a frame that lies in a card because its interrupt
@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from niclab.frames.step_program import work
+from niclab.run.step_program import work
 
 MARK = b"NLFRpong"
 ASKED = struct.Struct(">8sIIQ")

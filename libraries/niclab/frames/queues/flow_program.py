@@ -1,6 +1,6 @@
 """Sends flows, and tells by which receive queue each came: runs on Linux, sent there as source, Python 3.7 only.
 
-Its steps (:mod:`niclab.frames.step_program`): ``open`` listens at interfaces, ``send`` sends frames of flows, ``tell``
+Its steps (:mod:`niclab.run.step_program`): ``open`` listens at interfaces, ``send`` sends frames of flows, ``tell``
 says what came since ``open``, and ends the listening.
 
 A driver notes with each packet the queue that it took it from (``skb_record_rx_queue()``). A filter of a packet socket
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from niclab.frames.queues.flow_content import HEAD, LONGEST_START, flow_frame, flow_of, ports_of
-from niclab.frames.step_program import work
+from niclab.run.step_program import work
 
 BASE = LONGEST_START + HEAD.size
 """Bytes of every frame that are read at least: all that says which flow it is."""

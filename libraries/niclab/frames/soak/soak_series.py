@@ -19,7 +19,7 @@ WARM_UP = 0.1
 """Assumption: so large a part of a soak is warm-up, in which caches fill and clocks settle; a cycle at least."""
 
 
-class SoakQuantity(Enum):
+class SoakFigure(Enum):
     """A kind of figure, and its unit."""
 
     RATE = "Mbit/s"
@@ -46,14 +46,14 @@ class Rule:
         return max(self.part * start, self.least)
 
 
-RULES: Mapping[SoakQuantity, Rule] = {
-    SoakQuantity.RATE: Rule(falls=True, part=0.1),
-    SoakQuantity.ROUND_TRIP: Rule(falls=False, part=0.5),
-    SoakQuantity.OWN_PACE: Rule(falls=False, part=0.25),
-    SoakQuantity.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
+RULES: Mapping[SoakFigure, Rule] = {
+    SoakFigure.RATE: Rule(falls=True, part=0.1),
+    SoakFigure.ROUND_TRIP: Rule(falls=False, part=0.5),
+    SoakFigure.OWN_PACE: Rule(falls=False, part=0.25),
+    SoakFigure.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
 }
 """Assumptions. Temperatures are recorded alone: they follow the room."""
-PACE = frozenset({SoakQuantity.RATE, SoakQuantity.ROUND_TRIP})
+PACE = frozenset({SoakFigure.RATE, SoakFigure.ROUND_TRIP})
 """Figures that follow the pace of both servers as well."""
 
 
@@ -61,7 +61,7 @@ PACE = frozenset({SoakQuantity.RATE, SoakQuantity.ROUND_TRIP})
 class SoakMeasure:
     """A figure of a place, such as ``dut.p0 sends`` or ``peer``."""
 
-    quantity: SoakQuantity
+    quantity: SoakFigure
     place: str
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class Drift:
         said = f"{self.measure}: from {self.trend.start:.4g}, changed by {self.trend.change:+.3g}"
         if allowed is None:
             return f"{said}; recorded"
-        return f"{said}; expected at most {sign * allowed:+.3g} (assumption)"
+        return f"{said}; expected at most {sign * allowed:+.3g} (house rule)"
 
 
 def drifts(cycles: Sequence[Cycle]) -> list[Drift]:
@@ -133,12 +133,12 @@ def findings(found: Sequence[Drift]) -> list[CardFailure | Undecided]:
     Returns:
         Nothing where every judged figure stayed within what is allowed.
     """
-    paces = [each for each in found if each.measure.quantity is SoakQuantity.OWN_PACE]
+    paces = [each for each in found if each.measure.quantity is SoakFigure.OWN_PACE]
     unsteady = [str(each) for each in paces if each.decision is not Decision.MET]
     said = list[CardFailure | Undecided]()
     for each in found:
         quantity = each.measure.quantity
-        if quantity is SoakQuantity.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
+        if quantity is SoakFigure.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
             continue
         if each.decision is not Decision.MISSED:
             said.append(Undecided(f"{each}; the cycles cannot tell"))

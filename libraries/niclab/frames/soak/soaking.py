@@ -17,7 +17,7 @@ from niclab.frames.latency.ping_pong import PingPong
 from niclab.frames.latency.round_trip_times import RoundTrips
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook
-from niclab.frames.soak.soak_series import Cycle, SoakMeasure, SoakQuantity, drifts, findings
+from niclab.frames.soak.soak_series import Cycle, SoakFigure, SoakMeasure, drifts, findings
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.traffic.flows import tcp
@@ -28,8 +28,7 @@ CYCLES = 60
 """Assumption: a soak has about so many cycles, as long as each has a length between the two below."""
 SHORTEST_S, LONGEST_S = 20.0, 300.0
 LOADED_PART = 0.7
-"""The loaded part of a cycle. The rest is single frames, questions to the servers, and the time that flows need to
-begin."""
+"""The loaded part of a cycle. The rest is single frames, questions to servers, and the time that flows need to begin."""
 TRIPS_S, OWN_S = 2.0, 0.5
 SETTLES_S = 1.0
 """Assumption: TCP has found its rate by then."""
@@ -111,9 +110,9 @@ def _cycle(run: Run, length_s: float, soaked: Soaked, say: Callable[[str], objec
     except (CardFailure, BenchFault, Undecided) as error:
         soaked.events.append(error)
     found = _rates(before, after)
-    found |= _middle(SoakQuantity.ROUND_TRIP, {f"path {each.path.name}": each.found for each in idle})
+    found |= _middle(SoakFigure.ROUND_TRIP, {f"path {each.path.name}": each.found for each in idle})
     own = {role.value: run.part(PingPong).inside(role, OWN_S) for role in Role}
-    return found | _middle(SoakQuantity.OWN_PACE, own) | _of_servers(run)
+    return found | _middle(SoakFigure.OWN_PACE, own) | _of_servers(run)
 
 
 def _loaded(run: Run, seconds: float) -> tuple[Mapping[Port, LoadLook], Mapping[Port, LoadLook]]:
@@ -137,14 +136,14 @@ def _looks(run: Run) -> dict[Port, LoadLook]:
 
 def _rates(before: Mapping[Port, LoadLook], after: Mapping[Port, LoadLook]) -> dict[SoakMeasure, float]:
     return {
-        SoakMeasure(SoakQuantity.RATE, f"{port.name} {does}"): load_rates.rates((before[port], after[port]), way)[0]
+        SoakMeasure(SoakFigure.RATE, f"{port.name} {does}"): load_rates.rates((before[port], after[port]), way)[0]
         for port in before
         if port.role is Role.DUT
         for way, does in load_rates.WAYS.items()
     }
 
 
-def _middle(quantity: SoakQuantity, trips: Mapping[str, RoundTrips]) -> dict[SoakMeasure, float]:
+def _middle(quantity: SoakFigure, trips: Mapping[str, RoundTrips]) -> dict[SoakMeasure, float]:
     return {SoakMeasure(quantity, place): median(each.trips_us) for place, each in trips.items() if each.trips_us}
 
 
@@ -152,10 +151,10 @@ def _of_servers(run: Run) -> dict[SoakMeasure, float]:
     found = dict[SoakMeasure, float]()
     for server in run.servers.values():
         free = server.host.system.available_bytes()
-        found[SoakMeasure(SoakQuantity.FREE_MEMORY, server.name)] = free / 1e6
+        found[SoakMeasure(SoakFigure.FREE_MEMORY, server.name)] = free / 1e6
         heat = _hottest(run, server.role)
         if heat is not None:
-            found[SoakMeasure(SoakQuantity.TEMPERATURE, server.name)] = heat
+            found[SoakMeasure(SoakFigure.TEMPERATURE, server.name)] = heat
     return found
 
 
