@@ -24,6 +24,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
     """The keywords of SSHLibrary for one server: ``Library    Shell.py    dut    AS    DutShell``.
 
     Each check of a connection raises BenchFault where it finds something else.
+
     | ${kernel} = | DutShell.`Execute Command` | uname -r |
     | DutShell.Start Command | sleep 2 && date |
     | ${date} = | DutShell.`Read Command Output` | timeout=5 s |
@@ -81,7 +82,8 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
             return_rc: Return its exit status as well.
             timeout: Deadline, for example ``5 s``; by default that of the import.
         """
-        return super().execute_command(command, return_stdout, return_stderr, return_rc, timeout or self._timeout)
+        wanted = (return_stdout, return_stderr, return_rc)
+        return super().execute_command(command, *wanted, timeout=timeout or self._timeout)
 
     @keyword
     def read_command_output(

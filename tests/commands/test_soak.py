@@ -15,11 +15,11 @@ from fake_bench import FakeBench
 from niclab.commands import cli, soak
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.frames.soak.soak_series import Cycle, Measure, SoakFigure
+from niclab.frames.soak.soak_series import Cycle, SoakFigure, SoakMeasure
 from niclab.frames.soak.soaking import Soaked
 from niclab.run.run import Run, acquired
 
-RATE = Measure(SoakFigure.RATE, "dut.p0 sends")
+RATE = SoakMeasure(SoakFigure.RATE, "dut.p0 sends")
 STEADY = [Cycle(60.0 * n, {RATE: 900.0}) for n in range(12)]
 FALLING = [Cycle(60.0 * n, {RATE: 900.0 - 50 * n}) for n in range(12)]
 Soaking = Callable[[Run, Soaked], object]

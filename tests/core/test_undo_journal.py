@@ -396,7 +396,7 @@ def test_a_forgotten_change_is_kept_with_who_and_why_and_never_undone(journal: J
     [
         ("", "why", r"0 pending entries have the id ''; expected one of: \w{8}, \w{8}, \w{8}$"),
         ("nobody", "why", "0 pending entries"),
-        ("00000000", "  ", "entry 00000000: the reason is empty; expected why"),
+        ("00000000", "  ", "entry 00000000: the reason is empty; expected the reason why"),
     ],
 )
 def test_only_one_pending_entry_is_forgotten_and_with_a_reason(

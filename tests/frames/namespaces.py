@@ -163,13 +163,14 @@ class Namespaces:
                 partner=lambda port: self.ports[f"{'peer' if port.role is Role.DUT else 'dut'}.{port.key}"],
                 address=lambda port: IPv4Interface(f"{ADDRESSES[port.name]}/24"),
             ),
-            card=SimpleNamespace(name="veth", filters=None),
+            card=SimpleNamespace(name="veth", filters=None, errata=()),
             without_carrier=lambda ports: [port for port in ports if not self.servers[port.role].carrier(port.key)],
             shown=lambda ports: {port: self.servers[port.role].host.links.interface(port.key) for port in ports},
             server=lambda role: self.servers[role],
             server_of=lambda port: self.servers[port.role],
             ending=contextlib.ExitStack(),
             parts={},
+            current_test=None,
         )
 
         def part(kind: Any) -> Any:

@@ -161,7 +161,7 @@ def test_address_present_already_says_ips_words() -> None:
 def test_bad_addresses_run_nothing(cidr: str) -> None:
     dut, shell = host({})
     for method in (dut.links.add_address, dut.links.remove_address):
-        with pytest.raises(BenchFault, match=r"dut; expected address .*"):
+        with pytest.raises(BenchFault, match=r"dut: address .*; expected ADDRESS/PREFIX"):
             method("v0", cidr)
     assert shell.commands == []
 
@@ -183,7 +183,7 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
         lambda: dut.links.ping("10.0.0.1", source=iface),
     ]
     for action in actions:
-        with pytest.raises(BenchFault, match=r"dut; expected interface .*"):
+        with pytest.raises(BenchFault, match=r"dut: interface '[^']*'; expected up to 15 letters"):
             action()
     assert shell.commands == []
 

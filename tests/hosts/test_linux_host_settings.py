@@ -236,7 +236,7 @@ def test_a_word_that_is_none_reaches_no_shell(word: str) -> None:
         lambda: dut.settings.set_feature("eth0", word, True),
         lambda: dut.settings.set_coalescing("eth0", {word: 1}),
     ):
-        with pytest.raises(BenchFault, match=r"a word of letters; expected digits and - _ \."):
+        with pytest.raises(BenchFault, match=r"expected a word of letters, digits and - _ \."):
             ask()
     assert shell.commands == []
 

@@ -124,7 +124,7 @@ def test_tools() -> None:
 @pytest.mark.parametrize("name", ["ethtool; reboot", "", "-x", "$(id)", "/bin/sh"])
 def test_tool_names_are_checked_before_anything_runs(name: str) -> None:
     dut, shell = host({})
-    with pytest.raises(BenchFault, match=r"dut; expected tool .*"):
+    with pytest.raises(BenchFault, match=r"dut: tool .*; expected the name of a program"):
         dut.system.tools([name])
     assert shell.commands == []
 

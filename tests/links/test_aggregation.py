@@ -87,7 +87,7 @@ def test_whole_aggregations_are_green() -> None:
         (
             "PartnerOperSystemID",
             ADDRESS["peer"],
-            r"^sw1: Gi1/0/3 \(dut.p0\) has partner 02:00:00:00:00:f0; want",
+            r"^sw1: Gi1/0/3 \(dut.p0\) has partner 02:00:00:00:00:f0; expected",
         ),
         ("PartnerOperState", b"\xfe", r"^sw1: Gi1/0/3 \(dut.p0\): the bond is .*defaulted=True"),
         ("PartnerOperState", b"\xe0", r"^sw1: Gi1/0/3 \(dut.p0\): the bond is .*in_sync=False"),

@@ -187,7 +187,9 @@ class TestVlans:
     def test_a_frame_that_is_passed_on_is_red_though_nothing_is_answered(
         self, pinged: Callable[..., SwitchVlans]
     ) -> None:
-        with pytest.raises(BenchFault, match=r"^sw1: Gi1/0/3 \(dut.p0\) has passed on 1 frames of another VLAN; wante"):
+        with pytest.raises(
+            BenchFault, match=r"^sw1: Gi1/0/3 \(dut.p0\) has passed on 1 frames of another VLAN; expected none"
+        ):
             pinged(answered=0, passed=1).first_path_should_be_isolated()
 
     def test_isolation_that_is_not_tried_is_no_isolation(self, pinged: Callable[..., SwitchVlans]) -> None:

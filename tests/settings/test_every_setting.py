@@ -90,6 +90,8 @@ class OnePort:
             server_of=lambda _: server,
             server=lambda _: server,
             ports=lambda _: [PORT],
+            part=lambda kind: kind(self.run),
+            current_test=None,
         )
         self.run = cast(Run, made)
 

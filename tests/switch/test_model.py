@@ -50,7 +50,7 @@ def written(folder: Path, *changes: tuple[str, str]) -> str:
         ("ports: own", "ports: mine", "mine is not wanted; expected own or ifIndex"),
         ("mib: q-bridge", "mib: q-bridge\n  id_oid: 1.3.6.1", "id_oid with q-bridge alone, and sets without vlans"),
         ("speed_unit: Mbit/s", "speed_unit: Gbit/s", "Gbit/s is not wanted; expected Mbit/s or bit/s"),
-        ("mib: q-bridge", "mib: per-port", "wanted: access_vlan_oid with per-port, and only there"),
+        ("mib: q-bridge", "mib: per-port", "expected access_vlan_oid with per-port, and only there"),
         ("mib: q-bridge", "mib: q-bridge\n  access_vlan_oid: 1.3.6.1", "access_vlan_oid with per-port, and only there"),
         ("variables_per_pdu: 20", "variables_per_pdu: 0", "0 is not wanted; expected a number of variables, 1..100"),
         ("# oids: {", "oids: {ifFoo: 1.2.3} # {", "oids.ifFoo: there is no variable ifFoo; expected one of dot1dBase"),

@@ -44,5 +44,5 @@ def test_where_a_datagram_was_late(apart_s: float | None, at: LateAt) -> None:
     ],
 )
 def test_other_words_are_refused(said: dict[str, Any]) -> None:
-    with pytest.raises(ReadError, match="expected: "):
+    with pytest.raises(ReadError, match="; expected "):
         read_round_trips(said, 0.5, "dut: ping-pong program")

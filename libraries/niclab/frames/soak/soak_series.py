@@ -98,7 +98,7 @@ class Drift:
         said = f"{self.measure}: from {self.trend.start:.4g}, changed by {self.trend.change:+.3g}"
         if allowed is None:
             return f"{said}; recorded"
-        return f"{said}; expected at most {sign * allowed:+.3g} (house rule)"
+        return f"{said}; expected at most {sign * allowed:+.3g} (assumption)"
 
 
 def drifts(cycles: Sequence[Cycle]) -> list[Drift]:

@@ -28,7 +28,7 @@ CYCLES = 60
 """Assumption: a soak has about so many cycles, as long as each has a length between the two below."""
 SHORTEST_S, LONGEST_S = 20.0, 300.0
 LOADED_PART = 0.7
-"""The loaded part of a cycle. The rest is single frames, questions to servers, and the time that flows need to begin."""
+"""The loaded part of a cycle. The rest is single frames, questions to servers, and time that flows need to begin."""
 TRIPS_S, OWN_S = 2.0, 0.5
 SETTLES_S = 1.0
 """Assumption: TCP has found its rate by then."""
