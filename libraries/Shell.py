@@ -44,12 +44,10 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
     def open_shell(self) -> None:
         """Log in to the server. `Close All Connections` ends it. The server cannot be behind a jump host."""
         self.run.part(CarrierWatch).let(f"shell of {self._server.value}", may=True)
-        ssh = self.run.server(self._server).ssh.endpoint
-        if ssh.jump is not None:
+        if (ssh := self.run.server(self._server).ssh.endpoint).jump is not None:
             raise BenchFault(f"{self._server.value}: no SSHLibrary connections through a jump host")
         self.open_connection(ssh.address, alias=self._server.value, port=ssh.port, timeout=self._timeout)
-        client = self.current.client
-        client.set_missing_host_key_policy(RejectPolicy())  # before anything of the login is sent
+        (client := self.current.client).set_missing_host_key_policy(RejectPolicy())  # before the login sends anything
         client.load_host_keys(str(ssh.known_hosts))
         try:
             self.login_with_public_key(ssh.user, str(ssh.key_file), delay="0 s", keep_alive_interval="10 s")
@@ -82,8 +80,8 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
             return_rc: Return its exit status as well.
             timeout: Deadline, for example ``5 s``; by default that of the import.
         """
-        wanted = (return_stdout, return_stderr, return_rc)
-        return super().execute_command(command, *wanted, timeout=timeout or self._timeout)
+        said = (return_stdout, return_stderr, return_rc)
+        return super().execute_command(command, *said, timeout=timeout or self._timeout)
 
     @keyword
     def read_command_output(
