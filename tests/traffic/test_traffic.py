@@ -72,7 +72,7 @@ def test_clearly_above_is_green_after_all_runs_of_each_path(rates: Rates, taken:
     assert list(found) == [f"{ENDS[sender].format(index)} reaches the limit of TCP" for index in (0, 1)]
     one = next(iter(found.values()))
     assert one.samples == ALL_GOOD and (one.metric, one.unit, one.better.value) == ("tcp_mbps", "Mbit/s", "higher")
-    assert one.key.card == "intel-82574l" and one.key.pcie_link == "2.5 GT/s x1" and one.key.tool == "iperf3 1.0"
+    assert one.key.card == "intel-82574l" and one.key.pcie_link == "2.5 GT/s x1" and one.key.tool == "iperf3 6.1"
     assert one.key.peer == "8086:10d3, e1000e 6.1.0-28-amd64, firmware 2.1-0, Debian 12, 6.1.0-28-amd64"
     wanted = {"test": "TCP_STREAM", "seconds": "2", "connections": "1", "path": "a", "mtu": "1500"}
     assert one.key.parameters == {**wanted, "sender": sender.value}
@@ -217,7 +217,7 @@ def test_netperf_of_the_bench_file_warms_up_because_it_omits_nothing(
     bench.ssh[Role.DUT].replies["netperf -H"] = run
     Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
     assert rates.runs == {} and next(figures, None) is None
-    assert {(each.samples, each.key.tool) for each in measured(taken).values()} == {(ALL_GOOD, "netperf 1.0")}
+    assert {(each.samples, each.key.tool) for each in measured(taken).values()} == {(ALL_GOOD, "netperf 6.1")}
 
 
 def test_short_questions_are_quiet(rates: Rates, said: list[str]) -> None:

@@ -235,7 +235,7 @@ def test_a_line_that_cannot_be_opened_is_lost_and_logged(tmp_path: Path) -> None
     "url", ["", "telnet://h:1", "tcp://h", "tcp://:5", "tcp://h:port", "tcp://h:99999", "dev/ttyS0"]
 )
 def test_a_wrong_url_is_an_error(tmp_path: Path, url: str) -> None:
-    with pytest.raises(BenchFault, match=r"dut console: console url is .*; expected rfc2217://host:port, tcp://"):
+    with pytest.raises(BenchFault, match=r"dut console: console url .*; expected rfc2217://host:port, tcp://"):
         SerialConsole(_endpoint(url, tmp_path)).open()
 
 

@@ -364,6 +364,8 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "counts.statistics": lambda one: one.host.counts.statistics(one.port),
     "counts.load counts.load_command counts.read_load": lambda one: one.host.counts.load(one.port),
     "counts.carrier_changes": lambda one: one.host.counts.carrier_changes(one.port),
+    "counts.carriers_command": lambda one: one.host.counts.carriers_command([one.port]),
+    "counts.read_carriers": lambda one: one.host.counts.read_carriers(""),
     "links.await_carrier links.await_carriers": carrier,
     "links.set_link undo.link": set_link,
     "links.mac_command": lambda one: one.sh(one.host.links.mac_command(one.port, "02:00:00:00:00:07")),
