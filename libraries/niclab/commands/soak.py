@@ -14,7 +14,7 @@ from types import FrameType
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Role
 from niclab.card import load_card
-from niclab.core.abort import ENDING
+from niclab.core.abort import ENDING, on_ending
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.files.mask import MessageMask
@@ -133,12 +133,8 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise BenchFault(f"ended by {signal.Signals(number).name}; expected a soak that lasts its time")
 
-    before = {number: signal.signal(number, end) for number in ENDING}
-    try:
+    with on_ending(end):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def keep(folder: Path, about: SoakSubject, soaked: Soaked, *, over: bool) -> None:

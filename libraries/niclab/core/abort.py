@@ -10,7 +10,9 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that end a run."""
@@ -22,6 +24,21 @@ STARTED_BY = "NICLAB_CERTIFY_PID"
 """Environment variable of Robot Framework: the process that must not end before it."""
 IGNORED_FOR_S = 10.0
 """Assumption: so long a repeated signal counts as the same request. Jenkins sends SIGKILL after 5 s."""
+
+
+@contextmanager
+def on_ending(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Take the signals that end a run inside the ``with`` block; behind it they are taken as before.
+
+    Args:
+        handler: Is called with the signal's number and the frame that it interrupted.
+    """
+    before = {number: signal.signal(number, handler) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 class EndRequests:

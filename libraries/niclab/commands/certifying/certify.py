@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from niclab.commands.certifying.forecast import forecast
 from niclab.commands.certifying.reach import reach
 from niclab.commands.results.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
-from niclab.core.abort import ENDING, FORWARDED, STARTED_BY, EndRequests, StopOrder
+from niclab.core.abort import FORWARDED, STARTED_BY, EndRequests, StopOrder, on_ending
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
@@ -357,24 +356,22 @@ class _Robot:
         It has a session and an environment of its own, so that who signals all processes of a terminal or of a
         pipeline's build does not reach it twice; a request to end reaches it from here.
         """
-        before = {number: signal.signal(number, self._pass_on) for number in ENDING}
-        try:
-            with subprocess.Popen(
-                _command(options),
-                stdin=subprocess.DEVNULL,
-                env=_environment() | {STARTED_BY: str(os.getpid())},
-                start_new_session=True,
-                pass_fds=stop.keeps,
-            ) as self._process:
-                while self._unsent:  # what came while it was being started
-                    self._unsent -= 1
-                    self._process.send_signal(FORWARDED)
-                stop.listen(lambda: self._stop(stop.reason))
-                return self._process.wait()
-        finally:
-            stop.listen(None)
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with on_ending(self._pass_on):
+            try:
+                with subprocess.Popen(
+                    _command(options),
+                    stdin=subprocess.DEVNULL,
+                    env=_environment() | {STARTED_BY: str(os.getpid())},
+                    start_new_session=True,
+                    pass_fds=stop.keeps,
+                ) as self._process:
+                    while self._unsent:  # what came while it was being started
+                        self._unsent -= 1
+                        self._process.send_signal(FORWARDED)
+                    stop.listen(lambda: self._stop(stop.reason))
+                    return self._process.wait()
+            finally:
+                stop.listen(None)
 
     def _stop(self, reason: str) -> None:
         assert self._process is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +17,7 @@ from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
 from niclab.card.card_file import CARDS
 from niclab.commands.results.report import look_for_tools
-from niclab.core.abort import ENDING
+from niclab.core.abort import on_ending
 from niclab.core.exit_status import GRAVEST_FIRST, ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import RESULTS
@@ -105,15 +104,11 @@ class _Benches:
         """Run every card; a request to end reaches each run, and no further one begins."""
         self._queue.extend(cards)
         threads = [threading.Thread(target=self._work, args=each) for each in benches.items()]
-        before = {number: signal.signal(number, self._end) for number in ENDING}
-        try:
+        with on_ending(self._end):
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
         nothing = (CardRun(card, "none", ExitStatus.BENCH_FAULT, 0.0, None) for card in cards)
         return [self._done.get(each.card, each) for each in nothing]
 
