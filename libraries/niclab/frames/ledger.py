@@ -94,6 +94,11 @@ class Leg:
         both = zip((self.sender, self.receiver), self.looks, strict=True)
         return [(port, said) for port, look in both for said in look.backwards]
 
+    @property
+    def unknown_where(self) -> str:
+        """The reason why counters do not tell where frames were lost: one runs backwards; empty where none does."""
+        return f"nobody knows where, as {self.backwards[0][1]} at {self.backwards[0][0].name}" if self.backwards else ""
+
 
 class Ledger:
     """The ledger of one exchange.
@@ -251,9 +256,8 @@ def _lost_where(leg: Leg, lost: int, at_program: bool) -> tuple[str, Culprit | N
     Nor does one of frames that arrived damaged: either end of a cable spoils those.
     """
     there = leg.looks[1]
-    if leg.backwards:
-        port, said = leg.backwards[0]
-        return f"nobody knows where, as {said} at {port.name}", Culprit.TOOL
+    if leg.unknown_where:
+        return leg.unknown_where, Culprit.TOOL
     sending, receiving = leg.counted
     sender, receiver = leg.sender.name, leg.receiver.name
     refused_there = receiving.rx_missed_errors + receiving.rx_dropped

@@ -104,9 +104,8 @@ def _where_under_load(each: LostFrames) -> tuple[str, Culprit]:
     leg, lost = each.leg, each.lost
     if leg.looks[1].dropped:
         return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
-    if leg.backwards:
-        port, said = leg.backwards[0]
-        return f"nobody knows where, as {said} at {port.name}", Culprit.TOOL
+    if leg.unknown_where:
+        return leg.unknown_where, Culprit.TOOL
     sending, receiving = leg.counted
     counts = f"{leg.sender.name} counted {sending.tx_packets} sent, {leg.receiver.name} {receiving.rx_packets} received"
     if sending.tx_dropped + sending.tx_errors >= lost:
