@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Role
@@ -61,14 +62,8 @@ class PingPong:
         agents = dict(zip(Role, side_by_side(self._on, Role), strict=True))
         ends = [{role: str(bench.address(bench.end(path, role)).ip) for role in Role} for path in paths]
         asker = agents[Role.DUT]
-        agents[Role.PEER].do({"do": "answer", "at": [each[Role.PEER] for each in ends], "port": PORT})
-        try:
-            return [
-                Trips(path, read_round_trips(asker.do(_plan(each, seconds)), LATE_S, asker.name))
-                for path, each in zip(paths, ends, strict=True)
-            ]
-        finally:
-            agents[Role.PEER].do({"do": "answer", "at": [], "port": PORT})
+        with agents[Role.PEER].answering([each[Role.PEER] for each in ends]):
+            return [Trips(path, asker.ask(each, seconds)) for path, each in zip(paths, ends, strict=True)]
 
     def inside(self, role: Role, seconds: float) -> RoundTrips:
         """Let a server ask itself, without any card: the measure of its own pace.
@@ -82,27 +77,11 @@ class PingPong:
             NotApplicable: The server does not run Linux.
         """
         agent = self._on(role)
-        agent.do({"do": "answer", "at": [OWN], "port": PORT})
-        try:
-            return read_round_trips(agent.do(_plan(dict.fromkeys(Role, OWN), seconds)), LATE_S, agent.name)
-        finally:
-            agent.do({"do": "answer", "at": [], "port": PORT})
+        with agent.answering([OWN]):
+            return agent.ask(dict.fromkeys(Role, OWN), seconds)
 
     def _on(self, role: Role) -> _Agent:
         return running(self._run, self._running, role, _Agent)
-
-
-def _plan(addresses: dict[Role, str], seconds: float) -> dict[str, object]:
-    return {
-        "do": "ask",
-        "from": addresses[Role.DUT],
-        "to": addresses[Role.PEER],
-        "port": PORT,
-        "seconds": seconds,
-        "rest_s": RESTS_S,
-        "late_s": LATE_S,
-        "seed": secrets.randbits(32),
-    }
 
 
 class _Agent(StepAgent):
@@ -110,3 +89,26 @@ class _Agent(StepAgent):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server, "ping-pong program", ping_pong_program)
+
+    @contextmanager
+    def answering(self, addresses: Sequence[str]) -> Iterator[None]:
+        """Let it answer at addresses inside the ``with`` block."""
+        self.do({"do": "answer", "at": addresses, "port": PORT})
+        try:
+            yield
+        finally:
+            self.do({"do": "answer", "at": [], "port": PORT})
+
+    def ask(self, addresses: Mapping[Role, str], seconds: float) -> RoundTrips:
+        """Let it ask from the address of the dut at that of the peer."""
+        plan = {
+            "do": "ask",
+            "from": addresses[Role.DUT],
+            "to": addresses[Role.PEER],
+            "port": PORT,
+            "seconds": seconds,
+            "rest_s": RESTS_S,
+            "late_s": LATE_S,
+            "seed": secrets.randbits(32),
+        }
+        return read_round_trips(self.do(plan), LATE_S, self.name)

@@ -73,13 +73,9 @@ class Asking:
         try:
             while time.monotonic_ns() < end_ns:
                 time.sleep(noise.uniform(low, high))  # noqa: TID251 - on the server there is no niclab.core.wait
-                self._number += 1
-                self._sent[self._number] = time.monotonic_ns()
-                self._socket.send(ASKED.pack(MARK, self._token, self._number, self._sent[self._number]))
+                self._send()
                 self._read_until(self._number, self._late_ns)
-            self._number += 1  # wakes a frame that may still lie somewhere
-            self._sent[self._number] = time.monotonic_ns()
-            self._socket.send(ASKED.pack(MARK, self._token, self._number, self._sent[self._number]))
+            self._send()  # wakes a frame that may still lie somewhere
             self._read_until(0, int(DRAIN_S * 1e9))
         finally:
             self._socket.close()
@@ -89,6 +85,11 @@ class Asking:
             "late": [self._of_late(number) for number in self._late],
             "lost": len(self._sent),
         }
+
+    def _send(self) -> None:
+        self._number += 1
+        self._sent[self._number] = time.monotonic_ns()
+        self._socket.send(ASKED.pack(MARK, self._token, self._number, self._sent[self._number]))
 
     def _read_until(self, awaited: int, within_ns: int) -> None:
         """Read answers until the awaited one has come, or that time is over."""
