@@ -74,7 +74,7 @@ def _late(at: LateAt) -> RoundTrips:
 
 @pytest.fixture
 def judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Say something of idle exchanges, one after the other, and of a server that stands still."""
+    """Give the verdict on idle exchanges, made one after the other, and on a server that stands still."""
 
     @contextmanager
     def steady(*_: object) -> Iterator[None]:

@@ -23,8 +23,8 @@ from niclab.run.watching import standstill
 from niclab.traffic.flows import tcp
 
 SECONDS = {Profile.QUICK: 2.5, Profile.FULL: 40.0}
-"""Over each path while nothing else is sent. A quick test takes 15 s over two paths: 5 s of this, 2 s under load, and
-what it takes an emulated server to begin programs and flows."""
+"""Over each path while nothing else is sent. A quick test over two paths took 34 s on emulated servers: 5 s of this,
+2 s under load, and what they need to begin programs and flows."""
 OF_LOADED = 0.4
 """Part of that time that is spent over each path under load, where nothing is judged."""
 BEGIN_WITHIN_S = 60
