@@ -89,14 +89,16 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
         return added
 
     up = command("up", _up)
-    up.add_argument("--fresh", action="store_true", help="with new disks, and the cards as from the factory")
+    up.add_argument(
+        "--fresh", action="store_true", help="with new disks and cards as from the factory, and no undo journal"
+    )
     _card_options(up)
     up.add_argument(
         "--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=debian13"
     )
     down = command("down", _down)
     down.add_argument("--now", action="store_true", help="do not wait for the operating systems")
-    down.add_argument("--purge", action="store_true", help="remove disks, keys and logs as well")
+    down.add_argument("--purge", action="store_true", help="remove disks, keys, logs and the undo journal as well")
     status = command("status", _status)
     how = status.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true")

@@ -20,6 +20,8 @@ from cardmodel import Card
 from nvram import Place
 
 STATE = Path("~/.local/state/niclab/vbench").expanduser()
+JOURNALS = Path("~/.local/state/niclab/journal").expanduser()
+"""The undo journal of each bench that runs of niclab use, and its state before the last of them: ``NAME.*``."""
 DEFAULT_NAME = "virtual"
 ROLES = ("dut", "peer")
 LINUX, DEBIAN13, FREEBSD = "linux", "debian13", "freebsd"

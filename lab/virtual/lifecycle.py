@@ -29,7 +29,7 @@ import slots
 import uplinks
 from freebsd.kit import FreeBsdError
 from identity import Identity
-from layout import REDFISH_PORT, ROLES, SSH_PORT, Bench, Server
+from layout import JOURNALS, REDFISH_PORT, ROLES, SSH_PORT, Bench, Server
 from wait import until
 
 BOOT_S = 120.0
@@ -91,7 +91,7 @@ def up(
     """Bring the bench up; start what is dead, power on what is off, leave alone what runs.
 
     Args:
-        fresh: End everything first and throw the servers' disks and the cards' memories away.
+        fresh: End everything first and throw the servers' disks, the cards' memories and the undo journal away.
         cards: Role -> name of the card to put in; a server that runs with another is powered off for it.
         systems: Role -> operating system to boot; a server that runs another is powered off for it.
 
@@ -113,6 +113,7 @@ def up(
             (bench.folder / "cables.json").unlink(missing_ok=True)
             for name in uplinks.STATE_FILES:
                 (bench.folder / name).unlink(missing_ok=True)
+            _forget_journal(bench)
         bench = exchange(bench, cards or {}, systems)
         identity = Identity(bench)
         alive = parts.running(bench)
@@ -270,7 +271,7 @@ def check_clock(server: Server, identity: Identity) -> None:
 def down(bench: Bench, now: bool, purge: bool) -> list[str]:
     """Shut the servers down, end every part, remove sockets and run-time files.
 
-    The servers' disks, the keys and the logs stay, unless ``purge`` is true.
+    The servers' disks, the keys, the logs and the undo journal stay, unless ``purge`` is true.
 
     Args:
         now: Do not wait for the servers' operating systems.
@@ -292,7 +293,14 @@ def down(bench: Bench, now: bool, purge: bool) -> list[str]:
                 path.unlink()
         if purge:
             shutil.rmtree(bench.folder)
+            _forget_journal(bench)
     return sorted({*alive, *ended})
+
+
+def _forget_journal(bench: Bench) -> None:
+    """Remove the notes of runs about changes to servers that are thrown away: nobody could undo them."""
+    for path in JOURNALS.glob(f"{bench.name}.*"):
+        path.unlink()
 
 
 def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]], roles: Sequence[str]) -> None:

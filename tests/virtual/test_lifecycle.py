@@ -72,6 +72,47 @@ def test_the_qemu_is_that_of_the_card_that_is_put_in(bench: Bench, monkeypatch: 
     assert asked == ["intel-82576"]
 
 
+class TestJournal:
+    """Notes of a killed run about servers that are thrown away would make every later run a bench fault."""
+
+    @pytest.fixture
+    def other(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """The journals of this bench and of another one, whose is returned."""
+        folder = tmp_path / "journal"
+        folder.mkdir()
+        for name in ("vt.jsonl", "vt.old.jsonl", "vt.state.json", "vt-2.jsonl"):
+            (folder / name).write_text("")
+        monkeypatch.setattr(lifecycle, "JOURNALS", folder)
+        return folder / "vt-2.jsonl"
+
+    def test_goes_with_purged_servers(self, bench: Bench, other: Path) -> None:
+        bench.folder.mkdir(parents=True)
+        lifecycle.down(bench, now=True, purge=True)
+        assert list(lifecycle.JOURNALS.iterdir()) == [other]
+
+    @pytest.mark.usefixtures("other")
+    def test_stays_with_servers_that_stay(self, bench: Bench) -> None:
+        bench.folder.mkdir(parents=True)
+        lifecycle.down(bench, now=True, purge=False)
+        assert len(list(lifecycle.JOURNALS.iterdir())) == 4
+
+    @pytest.mark.usefixtures("other")
+    @pytest.mark.parametrize(("fresh", "left"), [(True, 1), (False, 4)])
+    def test_goes_with_the_disks_of_a_fresh_bench(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch, fresh: bool, left: int
+    ) -> None:
+        monkeypatch.setattr(image, "ensure", lambda _: bench.folder)
+        monkeypatch.setattr(lifecycle.qemu, "ensure", lambda _: None)
+
+        def refuse(*_: object) -> Bench:
+            raise lifecycle.BenchError
+
+        monkeypatch.setattr(lifecycle, "exchange", refuse)
+        with pytest.raises(lifecycle.BenchError):
+            lifecycle.up(bench, fresh=fresh, say=lambda _: None)
+        assert len(list(lifecycle.JOURNALS.iterdir())) == left
+
+
 def test_a_bmc_is_asked_directly_whatever_proxy_the_environment_names(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
