@@ -139,10 +139,12 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("second", type=Path, metavar="RUN", help="folder of the other")
     two.add_argument("--html", type=Path, metavar="FILE", help="write the comparison as one HTML file too")
     two.set_defaults(run=lambda options: compare.run(options.first, options.second, options.html))
-    past = commands.add_parser("history", help="name every run of a card, and write a page of trends")
-    past.add_argument("card", help="name of the card sheet")
+    past = commands.add_parser("history", help="name the runs of a card, or the newest of each, and write a page")
+    past.add_argument("card", nargs="?", help="name of the card sheet; without it, all cards on one page")
     past.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
-    past.add_argument("--html", type=Path, metavar="FILE", help="the page; by default history-CARD.html there")
+    past.add_argument(
+        "--html", type=Path, metavar="FILE", help="the page; by default history-CARD.html or all-cards.html there"
+    )
     past.set_defaults(run=_history)
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
@@ -242,8 +244,10 @@ def _soak(options: argparse.Namespace) -> int:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from niclab.commands.results import history  # needs the packages of the results store, which are optional
+    from niclab.commands.results import all_cards, history  # need packages of the results store, which are optional
 
+    if options.card is None:
+        return all_cards.run(options.results, options.html)
     return history.run(options.card, options.results, options.html)
 
 

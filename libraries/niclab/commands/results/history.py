@@ -21,6 +21,8 @@ from niclab.stats.interval import t_interval
 from niclab.stats.measurements import FILE as MEASUREMENTS
 from niclab.stats.measurements import Measurement, read
 
+NOT_RECORDED = "not recorded"
+
 
 def open_store(results: Path) -> ResultsStore:
     """Open the store of the lab, or the file next to the runs when there is none.
@@ -102,7 +104,7 @@ def take(store: ResultsStore, run_dir: Path) -> bool:
         noted = read_run(run_dir)
         verdict = str(read_json_object(run_dir / CERTIFICATE_FILE)["verdict"])
         measured = read(run_dir) if (run_dir / MEASUREMENTS).exists() else ()
-        facts = {name: str(noted["facts"].get(name) or "not recorded") for name in ("firmware", "driver", "system")}
+        facts = {name: str(noted["facts"].get(name) or NOT_RECORDED) for name in ("firmware", "driver", "system")}
         own = {name: str(noted[name]) for name in ("card", "bench", "started")}
     except (BenchFault, KeyError):
         return False
@@ -110,7 +112,7 @@ def take(store: ResultsStore, run_dir: Path) -> bool:
         controller=str(noted["who"].get("controller", "")),
         run=run_dir.name,
         verdict=verdict,
-        plan=str(noted.get("plan") or "not recorded"),
+        plan=str(noted.get("plan") or NOT_RECORDED),
         subject=str(noted.get("subject")),
         serials=str(noted["facts"].get("serial_numbers") or ""),
         **own,

@@ -132,8 +132,15 @@ class ResultsStore:
         Args:
             card: Name of the card sheet.
         """
+        return self._runs(_RUNS.c.card == card)
+
+    def runs(self) -> list[StoredRun]:
+        """Return the runs of all cards, oldest first."""
+        return self._runs(sa.true())
+
+    def _runs(self, which: sa.ColumnElement[bool]) -> list[StoredRun]:
         columns = [_RUNS.c[each.name] for each in fields(StoredRun)]
-        query = sa.select(*columns).where(_RUNS.c.card == card).order_by(_RUNS.c.started, _RUNS.c.run)
+        query = sa.select(*columns).where(which).order_by(_RUNS.c.started, _RUNS.c.run)
         with _faults(self._name), self._engine.connect() as connection:
             return [StoredRun(*row) for row in connection.execute(query)]
 
