@@ -77,7 +77,7 @@ def examine(
     try:
         with run.journal.hold():
             yield (journal := _journal(run))
-            run.bench_servers.by_role = {role: Server(bench, role, run.secrets, run.evidence_folder) for role in Role}
+            run.bench_servers.by_role = {role: Server(bench, role, run.secrets, run.notes) for role in Role}
             faults = int(bool(journal.fault))  # proving cables would undo what is not of this look
             prepare_leases(run.servers.values(), run.journal, bench.name)
             for server in run.servers.values():
