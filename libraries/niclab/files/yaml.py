@@ -312,8 +312,8 @@ def _unknown_key(model: type[Sheet], path: FieldPath) -> Problem:
         wanted = "password_secret: the NAME of the secret; secrets never are in a file of the repository"
         return Problem(path, "a literal secret (not shown)", wanted)
     close = difflib.get_close_matches(key, known, n=1)
-    question = f"did you mean {close[0]}? " if close else ""
-    return Problem(path, "unknown key", f"{question}known keys: {', '.join(known)}")
+    question = f" (did you mean {close[0]}?)" if close else ""
+    return Problem(path, f"unknown key{question}", f"one of {', '.join(known)}")
 
 
 def _shown(document: Document, path: FieldPath) -> str:
