@@ -11,8 +11,9 @@ import pytest
 from pydantic import Field
 
 from niclab.core.verdict import BenchFault
+from niclab.files.document import Problem, read, shown_file
 from niclab.files.types import Record, Text, Wanted, one_of
-from niclab.files.yaml import Problem, Sheet, load, read, shown_file
+from niclab.files.yaml import Sheet, load
 
 
 class Part(Record):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from niclab.bench.bench_switch import switch_problems, switched_path_problems
 from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Port, Role, Wiring
-from niclab.files.yaml import FieldPath, Problem
+from niclab.files.document import FieldPath, Problem
 
 
 def bench_problems(bench: Bench) -> Iterator[Problem]:

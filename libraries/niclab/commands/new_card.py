@@ -14,8 +14,8 @@ from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import CARDS, OffloadName, load_card
 from niclab.checks.seen import Seen, look
 from niclab.core.verdict import BenchFault
+from niclab.files.document import shown_file
 from niclab.files.secrets import Secrets
-from niclab.files.yaml import shown_file
 from niclab.report import write_atomically
 from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
