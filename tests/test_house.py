@@ -32,8 +32,6 @@ LONG_FUNCTIONS = {
     "report/allure/allure.py:generate",
     "report/certificate/certificate.py:_certificate",
     "report/evidence/runfolder.py:new_run",
-    "traffic/effects/effect.py:ask",
-    "traffic/limits/limit.py:ask",
 }
 """Functions that are longer."""
 SAME_NAMES = {"common", "freebsd", "linux", "parity", "timing"}
