@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from niclab.bench.bench_file import load_bench
-from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Role, Wiring
+from niclab.bench.logins import BmcProtocol
+from niclab.bench.records import Bench, OperatingSystem, Role, Wiring
 from niclab.commands.schema import render
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY

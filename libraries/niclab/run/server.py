@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 
-from niclab.bench import records as benchfile
-from niclab.bench.records import BmcProtocol, OperatingSystem, Role
+from niclab.bench.logins import BmcProtocol, Ssh
+from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -51,7 +51,7 @@ class Server:
         notes: Those of the run; the console's log is in their folder.
     """
 
-    def __init__(self, bench: benchfile.Bench, role: Role, secrets: Secrets, notes: RunNotes) -> None:
+    def __init__(self, bench: Bench, role: Role, secrets: Secrets, notes: RunNotes) -> None:
         self.role, self.name = role, role.value
         self.description = bench.server(role)
         self._bench, self._secrets, self.notes = bench, secrets, notes
@@ -208,7 +208,7 @@ class Server:
         """
         return self.ssh.run(command, timeout_s=timeout_s, check=True)
 
-    def interface(self, port: benchfile.Port) -> str:
+    def interface(self, port: Port) -> str:
         """Name of the network interface of ``port``."""
         return self.host.pci.interface_at(port.pci, port.index)
 
@@ -393,6 +393,6 @@ def quoted(*words: str) -> str:
     return shlex.join(words)
 
 
-def _ssh_endpoint(name: str, entry: benchfile.Ssh) -> SshEndpoint:
+def _ssh_endpoint(name: str, entry: Ssh) -> SshEndpoint:
     jump = _ssh_endpoint(f"{name} jump host", entry.jump) if entry.jump else None
     return SshEndpoint(name, entry.address, entry.port, entry.user, entry.key_file, entry.known_hosts, jump)
