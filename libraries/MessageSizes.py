@@ -41,7 +41,7 @@ class MessageSizes(BenchLibrary):
         """
         found = sweep.measure(self.run, self.run.bench.paths[0], Role.DUT, test, self.profile(profile), logger.console)
         experiment.show(found, reporter())
-        experiment.judge([found])
+        experiment.judge(self.run.notes, [found])
 
     @keyword
     def sweep_should_reach_the_limits_in_every_direction(self, test: TrafficTest) -> None:
@@ -61,4 +61,4 @@ class MessageSizes(BenchLibrary):
         found = sweep.others(self.run, test, logger.console)
         for each in found:
             experiment.show(each, reporter())
-        experiment.judge(found)
+        experiment.judge(self.run.notes, found)

@@ -44,10 +44,10 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
     def open_shell(self) -> None:
         """Log in to the server. `Close All Connections` ends it. The server cannot be behind a jump host."""
         self.run.part(CarrierWatch).let(f"shell of {self._server.value}", may=True)
-        if (ssh := self.run.server(self._server).ssh.endpoint).jump is not None:
-            raise BenchFault(f"{self._server.value}: no SSHLibrary connections through a jump host")
+        ssh = shells.endpoint(self.run, self._server)
         self.open_connection(ssh.address, alias=self._server.value, port=ssh.port, timeout=self._timeout)
-        (client := self.current.client).set_missing_host_key_policy(RejectPolicy())  # before the login sends anything
+        client = self.current.client
+        client.set_missing_host_key_policy(RejectPolicy())  # before the login sends anything
         client.load_host_keys(str(ssh.known_hosts))
         try:
             self.login_with_public_key(ssh.user, str(ssh.key_file), delay="0 s", keep_alive_interval="10 s")

@@ -40,7 +40,7 @@ class Sweeps(BenchLibrary):
         connection_counts.want_mode(self.run, mode)
         found = connection_counts.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)
         experiment.show(found, reporter())
-        experiment.judge([found])
+        experiment.judge(self.run.notes, [found])
 
     @keyword
     def frame_rate_should_reach_the_limit(self) -> None:
@@ -53,7 +53,7 @@ class Sweeps(BenchLibrary):
         """
         found = frame_rate.measure(self.run, self.run.bench.paths[0], logger.console)
         experiment.show(found, reporter())
-        experiment.judge([found])
+        experiment.judge(self.run.notes, [found])
 
     @keyword
     def frame_rate_should_be_the_same_at_every_size(self) -> None:
@@ -86,7 +86,7 @@ class Sweeps(BenchLibrary):
         """
         found = jumbo.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)
         experiment.show(found, reporter())
-        experiment.judge([found])
+        experiment.judge(self.run.notes, [found])
 
     @keyword
     def fragments_should_arrive_whole(self) -> None:

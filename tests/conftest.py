@@ -16,7 +16,7 @@ from run_fixtures import good_run, verdict_run
 from sshd_fixtures import make_sshd
 
 import image
-from niclab.core import notes
+from niclab.core.wait import WAITS
 
 __all__ = [
     "bench",
@@ -55,7 +55,7 @@ def shared_bench() -> Iterator[RealBench]:
 
 
 @pytest.fixture(autouse=True)
-def _no_notes() -> Iterator[None]:
-    """A run that a test leaves open notes nothing in the folder of a test before it."""
+def _no_waits() -> Iterator[None]:
+    """A run that a test leaves open notes no waits of the tests after it."""
     yield
-    notes.keep_in(None)
+    WAITS.handlers.clear()

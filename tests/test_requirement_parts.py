@@ -9,7 +9,7 @@ import pytest
 from robot.api import TestSuite
 
 from niclab.card import load_card
-from niclab.commands.certifying.certify import SUITES
+from niclab.commands.certifying.robot_process import SUITES
 from niclab.core.profile import LEFT_OUT, Profile
 from niclab.files.repository import REPOSITORY
 from niclab.report.allure.tags import DECIDES

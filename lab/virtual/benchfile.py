@@ -12,6 +12,8 @@ VARIABLES = (
     *("VBENCH_ACCEL", "VBENCH_QEMU", "all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy"),
 )
 """Variables of the environment that decide how a bench is built and started."""
+SUMMED_BY_PROCESSOR = ("broadcom-bcm57810", "chelsio-t580-cr", "emulex-oce11102", "intel-x520", "solarflare-sfn5122f")
+"""Cards of ``lab/virtual/card`` that are declared to leave checksums to the processor."""
 
 
 def render(bench: Bench) -> str:
@@ -53,26 +55,7 @@ deviations:
     fact: pcie.width
     how: it trains to one lane in any slot
     source: QEMU 10.0, hw/pci/pcie.c, pcie_endpoint_cap_init(), which igb.c calls; measured
-  - card: broadcom-bcm57810
-    fact: offloads.checksum-work
-    how: the server's own processor makes the checksums that are left to the card
-    source: lab/virtual/card/net/tx.c, sum()
-  - card: chelsio-t580-cr
-    fact: offloads.checksum-work
-    how: the server's own processor makes the checksums that are left to the card
-    source: lab/virtual/card/net/tx.c, sum()
-  - card: emulex-oce11102
-    fact: offloads.checksum-work
-    how: the server's own processor makes the checksums that are left to the card
-    source: lab/virtual/card/net/tx.c, sum()
-  - card: intel-x520
-    fact: offloads.checksum-work
-    how: the server's own processor makes the checksums that are left to the card
-    source: lab/virtual/card/net/tx.c, sum()
-  - card: solarflare-sfn5122f
-    fact: offloads.checksum-work
-    how: the server's own processor makes the checksums that are left to the card
-    source: lab/virtual/card/net/tx.c, sum()
+{_sums()}\
 # The servers are threads of a host that does other work: it takes the processor from one of them for 250 ms in 2 to 8 %
 # of the runs when it is quiet, and in three times as many when it is not.
 discarded_runs_percent: 25
@@ -107,6 +90,19 @@ servers:
         for number, (name, ends) in enumerate(bench.cables.items())
     )
     return f"{head}{servers}\n{_switch(bench, option)}\npaths:\n{cables}{_cards(bench)}"
+
+
+def _sums() -> str:
+    """Write that the server's processor makes the checksums of cards of ``lab/virtual/card``."""
+    return "".join(
+        f"""\
+  - card: {name}
+    fact: offloads.checksum-work
+    how: the server's own processor makes the checksums that are left to the card
+    source: lab/virtual/card/net/tx.c, sum()
+"""
+        for name in SUMMED_BY_PROCESSOR
+    )
 
 
 def _switch(bench: Bench, option: str) -> str:

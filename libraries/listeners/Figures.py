@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from robot import result, running
 
-from niclab.core import figures
+from niclab.core.figures import NotedFigure
+from niclab.run.run import acquired
 
 SHOWN = 3
 
@@ -19,11 +20,16 @@ class Figures:
 
     def start_test(self, data: running.TestCase, result: result.TestCase) -> None:  # noqa: ARG002 - Robot's signature
         """Forget figures of a suite setup."""
-        figures.take()
+        _taken()
 
     def end_test(self, data: running.TestCase, result: result.TestCase) -> None:  # noqa: ARG002 - Robot's signature
         """Say what the test measured."""
-        taken = list(dict.fromkeys(map(str, figures.take())))
+        taken = list(dict.fromkeys(map(str, _taken())))
         if result.passed and not result.message and taken:
             more = len(taken) - SHOWN
             result.message = "\n".join([*taken[:SHOWN], *([f"and {more} more figures"] if more > 0 else [])])
+
+
+def _taken() -> list[NotedFigure]:
+    run = acquired()
+    return [] if run is None else run.notes.take_figures()

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from niclab.bench.bench_file import load_bench
-from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Role, Wiring
+from niclab.bench.logins import BmcProtocol
+from niclab.bench.records import Bench, OperatingSystem, Role, Wiring
 from niclab.commands.schema import render
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
@@ -148,7 +149,7 @@ def test_a_bench_without_peer_is_refused(edited_bench: Edit) -> None:
         "virtual.yaml:13: servers.peer: missing; expected a section with os, system, ssh, bmc, console, boot, ports"
         in lines
     )
-    assert "virtual.yaml:35: servers.third: unknown key; expected known keys: dut, peer" in lines
+    assert "virtual.yaml:35: servers.third: unknown key; expected one of dut, peer" in lines
 
 
 @pytest.mark.parametrize(

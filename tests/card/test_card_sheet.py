@@ -107,7 +107,7 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
             "in_kernel: true\n    version: {required: {unknown: why}}",
             "15: drivers.linux: both version and",
         ),
-        ("  linux:\n", "  windows:\n", "15: drivers.windows: unknown key; expected known keys: freebsd, linux"),
+        ("  linux:\n", "  windows:\n", "15: drivers.windows: unknown key; expected one of freebsd, linux"),
         (UNKNOWN, "required: []", "22: firmware.required: 0 entries; expected at least 1 of them"),
         (
             UNKNOWN,
@@ -179,7 +179,7 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
         (
             "loss_within_ms",
             "loss_within_s",
-            "38: limits.carrier_loss_within_s: unknown key; expected did you mean carrier_l",
+            "38: limits.carrier_loss_within_s: unknown key (did you mean carrier_l",
         ),
         ("errata: []", "errata: [{text: slow}]", "43: errata.0.source: missing; expected where the facts come from"),
         ("card: intel", "card: other", "3: card: other-82574l is not the name of the file; expected intel-82574l"),

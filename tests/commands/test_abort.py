@@ -39,10 +39,11 @@ ROBOT = "import sys; from robot import run_cli; run_cli(sys.argv[1:])"
 NICLAB = """
 import sys
 from pathlib import Path
-from niclab.commands.certifying import certify
+from niclab.commands.certifying import certify, robot_process
 from niclab.core import abort
-certify.SUITES = Path(sys.argv[1])
-sys.exit(certify._Robot().run(["--listener", str(certify.ABORT), "--outputdir", sys.argv[2]], abort.StopOrder()))
+robot_process.SUITES = Path(sys.argv[1])
+options = ["--listener", str(certify.ABORT), "--outputdir", sys.argv[2]]
+sys.exit(robot_process.RobotProcess().run(options, abort.StopOrder()))
 """
 
 

@@ -15,7 +15,8 @@ from fake_bench import FakeBench
 import niclab
 from niclab.bench.records import Role
 from niclab.commands import cli, restore
-from niclab.commands.certifying import certify, resume
+from niclab.commands.certifying import certify, resume, robot_process
+from niclab.commands.certifying.robot_process import RobotProcess
 from niclab.commands.results import report
 from niclab.core.abort import StopOrder
 from niclab.core.exit_status import ExitStatus
@@ -53,7 +54,7 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "suites"
     folder.mkdir()
     (folder / "passing.robot").write_text(PASSING)
-    monkeypatch.setattr(certify, "SUITES", folder)
+    monkeypatch.setattr(robot_process, "SUITES", folder)
     return folder
 
 
@@ -277,13 +278,13 @@ class TestRun:
         def missing() -> Tools:
             raise BenchFault("report tools: cli.js: missing; expected what make setup installs")
 
-        def robot(runner: certify._Robot, options: list[str], stop: StopOrder) -> int:
+        def robot(runner: RobotProcess, options: list[str], stop: StopOrder) -> int:
             warned.append(capsys.readouterr().err)
             return real(runner, options, stop)
 
-        real = certify._Robot.run
+        real = RobotProcess.run
         monkeypatch.setattr(report.allure_tools, "find", missing)
-        monkeypatch.setattr(certify._Robot, "run", robot)
+        monkeypatch.setattr(RobotProcess, "run", robot)
         assert self.run(bench) == 0
         assert warned == [
             "niclab: warning: this run will have no Allure report: "
@@ -365,7 +366,7 @@ class TestCommand:
         with pytest.raises(SystemExit) as caught:
             cli.main(["--version"])
         assert caught.value.code == 0 and capsys.readouterr().out == f"niclab {niclab.__version__}\n"
-        pyproject = (certify.SUITES.parent / "pyproject.toml").read_text()
+        pyproject = (robot_process.SUITES.parent / "pyproject.toml").read_text()
         assert 'version = { attr = "niclab.__version__" }' in pyproject and niclab.__version__ not in pyproject
 
     def test_a_package_without_its_repository_is_refused(

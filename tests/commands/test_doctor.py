@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,6 +16,7 @@ from niclab.commands import cli, doctor
 from niclab.commands.doctor import Finding
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
+from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
 from niclab.transports import AuthenticationFailed
 
@@ -166,10 +166,10 @@ class TestNamedServer:
         fake = bench.server_class
 
         class HalfFake(fake):  # type: ignore[misc, valid-type]
-            def __init__(self, of: Bench, role: Role, secrets: object, evidence: Path) -> None:
-                super().__init__(of, role, secrets, evidence)
+            def __init__(self, of: Bench, role: Role, secrets: object, notes: RunNotes) -> None:
+                super().__init__(of, role, secrets, notes)
                 if role is Role.DUT:
-                    self.ssh = Server(of, role, cast(Any, secrets), evidence).ssh
+                    self.ssh = Server(of, role, cast(Any, secrets), notes).ssh
 
         monkeypatch.setattr(doctor, "Server", HalfFake)
         known = server.directory / "known_hosts"

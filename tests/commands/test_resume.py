@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from fake_bench import FakeBench
 
-from niclab.commands.certifying import certify, resume
+from niclab.commands.certifying import certify, resume, robot_process
 from niclab.core.abort import ORPHANED, StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
@@ -36,8 +36,8 @@ SECOND = f"*** Test Cases ***\nEarly\n    No Operation\nKills\n    Evaluate    {
 THIRD = "*** Test Cases ***\nLast\n    No Operation\n"
 START = """import sys
 from pathlib import Path
-from niclab.commands.certifying import certify
-certify.SUITES = Path(sys.argv[1])
+from niclab.commands.certifying import certify, robot_process
+robot_process.SUITES = Path(sys.argv[1])
 certify.run(Path(sys.argv[2]), sys.argv[3], "qualification", Path(sys.argv[4]), allow_local_changes=True)
 """
 PANIC = """2099-01-01T00:00:00.000Z [   12.000001] BUG: kernel NULL pointer dereference, address: 0000000000000010
@@ -52,7 +52,7 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     for number, text in enumerate((FIRST, SECOND, THIRD)):
         (folder / f"file{number}.robot").write_text(text)
-    monkeypatch.setattr(certify, "SUITES", folder)
+    monkeypatch.setattr(robot_process, "SUITES", folder)
     return folder
 
 
@@ -230,11 +230,11 @@ def test_options_of_the_environment_take_no_test_out_of_a_continued_run(
 
 
 def test_a_program_that_hangs_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certify, "OFFLINE_WITHIN_S", 0.1)
+    monkeypatch.setattr(robot_process, "OFFLINE_WITHIN_S", 0.1)
     with pytest.raises(BenchFault, match=r"^suites: the dry run: did not end within 0\.1 s"):
         certify.look_ahead([])
     with pytest.raises(BenchFault, match=r"^rebot: did not end within 0\.1 s"):
-        certify.bounded(["sleep", "10"], "rebot", {})
+        robot_process.bounded(["sleep", "10"], "rebot", {})
 
 
 def ended(name: str, suites: tuple[str, ...] = ("Top", "Inner"), status: str = "PASS") -> EndedTest:

@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from niclab.core import figures, notes
+from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
+from niclab.run.run_notes import RunNotes
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import at_least
 from niclab.stats.run_plan import SamplingPlan
@@ -33,12 +34,20 @@ A Failure
     Note    1
     Fail    CardFailure: too slow
 """
-NOTING = """from niclab.core.decision import Decision
-from niclab.core.figures import FigureKind, NotedFigure, note as noted
+NOTING = """from pathlib import Path
+from types import SimpleNamespace
+
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.run import run
+from niclab.run.run_notes import RunNotes
+
+run._CURRENT.append(SimpleNamespace(notes=RunNotes(Path(__file__).parent / "evidence")))
 
 def note(number):
     for each in range(int(number)):
-        noted(NotedFigure(FigureKind.PCIE, f"port {each}", "x4", "x8", "sheet x", Decision.MISSED))
+        run.current().notes.figure(
+            NotedFigure(FigureKind.PCIE, f"port {each}", "x4", "x8", "sheet x", Decision.MISSED))
 """
 
 
@@ -65,12 +74,10 @@ def test_an_answer_becomes_a_figure() -> None:
 
 
 def test_figures_are_read_back_and_damage_is_found(tmp_path: Path) -> None:
-    figures.take()  # what other tests of this process have noted
-    notes.keep_in(tmp_path)
-    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", Decision.MET, unit="ms", high=3.5))
-    notes.keep_in(None)
+    notes = RunNotes(tmp_path)
+    notes.figure(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", Decision.MET, unit="ms", high=3.5))
     (found,) = figures.read(tmp_path / figures.FILE)
-    assert (found.kind, found.high, found.low) == (FigureKind.CARRIER, 3.5, None) and figures.take() == [found]
+    assert (found.kind, found.high, found.low) == (FigureKind.CARRIER, 3.5, None) and notes.take_figures() == [found]
     (tmp_path / figures.FILE).write_text('{"kind": "carrier"}\n')
     with pytest.raises(BenchFault, match=r"figures\.jsonl:1: is no note"):
         figures.read(tmp_path / figures.FILE)

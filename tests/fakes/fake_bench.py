@@ -20,6 +20,7 @@ from niclab.bench.records import Bench, Role
 from niclab.card import Card, load_card
 from niclab.run import run as runs
 from niclab.run.run import Run
+from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -216,8 +217,8 @@ class FakeBench:
         fake = self
 
         class FakeServer(Server):
-            def __init__(self, bench: Bench, role: Role, secrets: Any, evidence: Path) -> None:
-                super().__init__(bench, role, secrets, evidence)
+            def __init__(self, bench: Bench, role: Role, secrets: Any, notes: RunNotes) -> None:
+                super().__init__(bench, role, secrets, notes)
                 fake.ssh[role].endpoint = self.ssh.endpoint
                 self.ssh = cast(Any, fake.ssh[role])
                 self.__dict__["host"] = fake.hosts[role]

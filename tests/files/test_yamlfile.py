@@ -11,8 +11,9 @@ import pytest
 from pydantic import Field
 
 from niclab.core.verdict import BenchFault
+from niclab.files.document import Problem, read, shown_file
 from niclab.files.types import Record, Text, Wanted, one_of
-from niclab.files.yaml import Problem, Sheet, load, read, shown_file
+from niclab.files.yaml import Sheet, load
 
 
 class Part(Record):
@@ -120,9 +121,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ("part: {text: a}\nmore:\n- {}\n", "3: more.0.text: missing; expected a text that is not blank"),
         (
             "part: {text: a}\nflg: true\n",
-            "2: flg: unknown key; expected did you mean flag? known keys: flag, more, part",
+            "2: flg: unknown key (did you mean flag?); expected one of flag, more, part",
         ),
-        ("part: {text: a}\n1: true\n", "2: 1: unknown key; expected known keys: flag, more, part"),
+        ("part: {text: a}\n1: true\n", "2: 1: unknown key; expected one of flag, more, part"),
         ("part:\n  text: a\n\n  text: b\n", "2: part.text: key given again in line 4; expected each key once"),
         ("part: {text: wrong}\n", "1: part.text: wrong; expected right"),
     ],
@@ -165,7 +166,7 @@ def test_every_problem_is_listed_in_the_order_of_the_file(tmp_path: Path) -> Non
     starts = [line.partition(";")[0] for line in fault(tmp_path, text)]
     assert starts == [
         "toy.yaml:1: flag: no is not wanted",
-        "toy.yaml:4: more.0.nmber: unknown key",
+        "toy.yaml:4: more.0.nmber: unknown key (did you mean number?)",
         "toy.yaml:5: part.text: missing",
         "toy.yaml:6: part.number: 9 is not wanted",
         "toy.yaml:7: part.share: key given again in line 8",

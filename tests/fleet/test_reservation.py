@@ -39,12 +39,13 @@ with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2], 0.2), Path(sy
 RUN = """
 import sys
 from pathlib import Path
-from niclab.commands.certifying import certify
+from niclab.commands.certifying import certify, robot_process
 from niclab.fleet.reservation import Coordinator, reserved
-certify.SUITES = Path(sys.argv[3], "toy.robot")
+robot_process.SUITES = Path(sys.argv[3], "toy.robot")
 with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2], 0.2), Path(sys.argv[3])) as bench:
     print(bench.file.stem, flush=True)
-    sys.exit(certify._Robot().run(["--listener", str(certify.ABORT), "--outputdir", sys.argv[3]], bench.stop))
+    options = ["--listener", str(certify.ABORT), "--outputdir", sys.argv[3]]
+    sys.exit(robot_process.RobotProcess().run(options, bench.stop))
 """
 FAKE_AGENT = """#!/bin/sh
 env > {folder}/environment

@@ -16,6 +16,7 @@ from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.run.run import Run
+from niclab.run.run_notes import RunNotes
 from niclab.transports.ssh.ssh_job import FIRST_LINE
 
 RELAY = Path(__file__).with_name("relay.py")
@@ -171,6 +172,7 @@ class Namespaces:
             ending=contextlib.ExitStack(),
             parts={},
             current_test=None,
+            notes=RunNotes(self.scratch / "evidence"),
         )
 
         def part(kind: Any) -> Any:

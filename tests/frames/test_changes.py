@@ -15,7 +15,6 @@ from namespaces import Namespaces
 
 from niclab.bench.records import Role
 from niclab.card import At, OffloadName, Setting, SettingKind
-from niclab.core import figures, notes
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.core.wait import until
@@ -24,6 +23,7 @@ from niclab.frames.blame.frame_findings import Culprit, FrameFinding
 from niclab.frames.draw import ChangeKind, Draw
 from niclab.frames.frame_agents import FrameAgents
 from niclab.report.certificate.remarks import remarks
+from niclab.run.run_notes import RunNotes
 from niclab.run.watching.standstill import Stood
 
 AWAY_S, LIMIT_MS = 1.5, 20_000
@@ -48,7 +48,7 @@ def restarting(made: Namespaces, away_s: float) -> Callable[[], object]:
 
 
 @pytest.fixture
-def changing(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+def changing(clean: Namespaces, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[str]]:
     """Make the changes of a draw; ``when_set`` and ``when_put_back`` are what the card does."""
 
     def made(
@@ -70,7 +70,7 @@ def changing(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         monkeypatch.setattr(changes, "applied", applied)
         monkeypatch.setattr(draw, "of_port", lambda *_: found)
         said = list[str]()
-        figures.take()
+        monkeypatch.setattr(clean.run, "notes", RunNotes(tmp_path / "evidence"))
         changes.under_traffic(clean.run, Profile.QUICK, said.append, seed=1)
         return said
 
@@ -84,7 +84,7 @@ def test_a_port_has_the_time_of_the_sheet_to_return_from_each_change(
     restart = restarting(clean, AWAY_S)
     said = changing(when_set=restart, when_put_back=restart)
     assert [line for line in said if "frames after seed 1: 199 sent, 199 at the port" in line], said
-    (figure,) = figures.take()
+    (figure,) = clean.run.notes.take_figures()
     assert figure.outcome == "met" and figure.value is not None and 1000 * AWAY_S <= figure.value < LIMIT_MS
     assert "seed 1" in figure.subject and figure.found.startswith("4 changes, no frame for ")
 
@@ -139,7 +139,7 @@ def test_frames_that_stay_away_while_the_link_is_there_are_seen(
     with pytest.raises(CardFailure) as caught:
         changing(limit_ms=700, when_set=stopping(clean, Role.PEER, 1.5))
     assert "peer.p0 to dut.p0: no frame for 1" in str(caught.value)
-    (figure,) = figures.take()
+    (figure,) = clean.run.notes.take_figures()
     assert figure.outcome == "missed"
 
 
@@ -153,18 +153,13 @@ def test_a_server_that_stood_still_for_as_long_excuses_it(
     ) as caught:
         changing(limit_ms=700, when_set=stopping(clean, Role.PEER, 1.5))
     assert "100 ms" not in str(caught.value).replace("1400 ms", "")
-    assert [figure.outcome for figure in figures.take()] == ["undecided"]
+    assert [figure.outcome for figure in clean.run.notes.take_figures()] == ["undecided"]
 
 
 def test_what_is_drawn_and_what_is_left_out_is_on_the_certificate(
     changing: Callable[..., list[str]], tmp_path: Path
 ) -> None:
-    evidence = tmp_path / "evidence"
-    notes.keep_in(evidence)
-    try:
-        said = changing()
-    finally:
-        notes.keep_in(None)
+    said = changing()
     (remark,) = [each for each in remarks(tmp_path, {}, [])[0] if each.about == "Drawn"]
     kinds = "receive ring, send ring"
     assert remark.details[0] == f"dut.p0 (0000:01:00.0): seed 1, 2 of 2 settings, of every kind: {kinds}"

@@ -15,13 +15,14 @@ from namespaces import Namespaces
 
 from niclab.bench.records import DeclaredDeviation, SiliconFact
 from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
-from niclab.core import exposure, notes
+from niclab.core import exposure
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable, Undecided
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
 from niclab.frames.load.lost_frames import lost_frames
 from niclab.frames.spec import Arrives, FrameStream
 from niclab.run.run import Run
+from niclab.run.run_notes import RunNotes
 
 Check = Callable[[Run, Callable[[str], object]], None]
 
@@ -84,10 +85,11 @@ def test_frames_arrive_and_each_stream_is_in_the_log(clean: Namespaces) -> None:
     assert len(said) == 4 and said[0] == "dut.p0 to peer.p0: frames of mixed sizes: 997 sent, 997 at the port"
 
 
-def test_compared_frames_are_noted_for_each_port_and_direction(clean: Namespaces, tmp_path: Path) -> None:
-    notes.keep_in(tmp_path)
+def test_compared_frames_are_noted_for_each_port_and_direction(
+    clean: Namespaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clean.run, "notes", RunNotes(tmp_path))
     delivery.once_in_order(clean.run, str)
-    notes.keep_in(None)
     found = exposure.read(tmp_path / exposure.FILE)
     places = [f"dut.{port} {does}" for port in ("p0", "p1") for does in ("sends", "receives")]
     assert found.at == Counter({(exposure.Exposure.FRAMES, at): delivery.FRAMES for at in places})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +13,18 @@ from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames.load.load_rates import LoadLook, WantedLoad, is_open, losses, questions, require_no_stall, stalls
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
+from niclab.run.run_notes import RunNotes
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import judge_questions
 
 DUT, PEER = (Port(role, "p0", "0000:01:00.0", "52:54:00:00:00:01", None) for role in (Role.DUT, Role.PEER))
 PLAN = SamplingPlan(first_look=6, met_from=6, most=12, step=3, warm_up_runs=0)
 WANTED = WantedLoad(mbps=6000.0, line_mbps=10000.0, source="sheet", plan=PLAN)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> RunNotes:
+    return RunNotes(tmp_path)
 
 
 def looks(mbps: Sequence[float], busy: float = 0.5, **gained: int) -> list[LoadLook]:
@@ -48,17 +55,17 @@ def looks(mbps: Sequence[float], busy: float = 0.5, **gained: int) -> list[LoadL
 NEAR = [9000.0, 9100.0, 8900.0, 9050.0, 8950.0, 9000.0]
 
 
-def test_a_port_that_carries_its_share_is_good() -> None:
+def test_a_port_that_carries_its_share_is_good(notes: RunNotes) -> None:
     seen = {DUT: looks(NEAR), PEER: looks(NEAR)}
-    judge_questions(questions(seen, WANTED))
+    judge_questions(notes, questions(seen, WANTED))
     assert not is_open(seen, WANTED) and not stalls(DUT, seen[DUT], WANTED) and not losses(DUT, seen[DUT])
 
 
-def test_a_steady_trickle_is_the_cards() -> None:
+def test_a_steady_trickle_is_the_cards(notes: RunNotes) -> None:
     trickle = looks([1.0, 1.1, 0.9, 1.0, 1.1, 0.9])
     seen = {DUT: trickle, PEER: trickle}
     with pytest.raises(CardFailure, match=r"dut\.p0 receives under full load: .*missed"):
-        judge_questions(questions(seen, WANTED))
+        judge_questions(notes, questions(seen, WANTED))
     assert [each.of_card for each in stalls(DUT, trickle, WANTED)] == [True, True]
     assert stalls(DUT, trickle, None) == []  # nobody knows what is wanted, and it is steady
 
@@ -76,20 +83,20 @@ def test_a_stall_is_nobodys_while_a_server_has_no_cpu_left() -> None:
     require_no_stall({DUT: looks(NEAR), PEER: looks(NEAR, busy=1.0)}, WANTED, lambda: ["dut stood still"])
 
 
-def test_half_of_the_rate_is_missed_although_nothing_stalls() -> None:
+def test_half_of_the_rate_is_missed_although_nothing_stalls(notes: RunNotes) -> None:
     """Two ports that share one engine, or a slot of half the lanes."""
     half = looks([4700.0, 4600.0, 4800.0, 4700.0, 4650.0, 4750.0])
     assert stalls(DUT, half, WANTED) == []
     with pytest.raises(CardFailure):
-        judge_questions(questions({DUT: half, PEER: half}, WANTED))
+        judge_questions(notes, questions({DUT: half, PEER: half}, WANTED))
 
 
 @pytest.mark.parametrize("role", Role)
-def test_a_server_without_free_cpu_is_the_benchs(role: Role) -> None:
+def test_a_server_without_free_cpu_is_the_benchs(role: Role, notes: RunNotes) -> None:
     half = [4700.0, 4600.0, 4800.0, 4700.0, 4650.0, 4750.0]
     seen = {port: looks(half, busy=0.99 if port.role is role else 0.5) for port in (DUT, PEER)}
     with pytest.raises(BenchFault, match=f"{role.value}: its busiest CPU had 1 % free time"):
-        judge_questions(questions(seen, WANTED))
+        judge_questions(notes, questions(seen, WANTED))
 
 
 def test_rates_near_the_limit_are_asked_for_longer() -> None:

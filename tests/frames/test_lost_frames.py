@@ -69,8 +69,14 @@ BURST: Any = (950, [[300, 50]])
 @pytest.mark.parametrize("counter", ["rx_missed_errors", "rx_dropped"])
 def test_what_the_receiver_counts_as_lost_is_its_own(sender: Port, receivers: Culprit, counter: str) -> None:
     (found,) = judged(sender, *BURST, Side(), Side(gained={counter: 50}))
-    assert found.culprit is receivers and "50 counted as lost by " in found.text
+    assert found.culprit is receivers and f" as 50 {counter}; expected" in found.text
     (found,) = judged(sender, *BURST, Side(), Side(gained={counter: 1}))
+    assert found.culprit is Culprit.TOOL and "counted by nobody as lost" in found.text
+
+
+def test_frames_that_arrive_damaged_are_nobodys() -> None:
+    """Either end of a cable spoils them; that they are counted at all is another check's finding."""
+    (found,) = judged(PEER, *BURST, Side(), Side(gained={"rx_errors": 50}))
     assert found.culprit is Culprit.TOOL and "counted by nobody as lost" in found.text
 
 
@@ -102,6 +108,8 @@ def test_what_nobody_has_counted_is_nobodys(here: dict[str, int], there: dict[st
 def test_what_the_tool_lost_or_a_counter_hides_is_nobodys() -> None:
     (found,) = judged(PEER, *BURST, Side(), Side(gained={"rx_missed_errors": 50}, look={"dropped": 50}))
     assert found.culprit is Culprit.TOOL
+    (found,) = judged(PEER, *BURST, Side(), Side(look={"dropped": 1}))
+    assert found.culprit is Culprit.TOOL and "1 lost by the tool of dut" in found.text
     wraps = Side(before={"tx_bytes": (1 << 32) - 1}, gained={"tx_bytes": -(1 << 32)})
     (found,) = judged(PEER, *BURST, wraps, Side(gained={"rx_missed_errors": 50}))
     assert found.culprit is Culprit.TOOL and "tx_bytes runs backwards" in found.text

@@ -9,7 +9,7 @@ from fake_bench import FakeBench
 from stacking import Stacking, install
 
 from LinkFailures import LinkFailures
-from niclab.core import figures
+from niclab.core.figures import FigureKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings
 from niclab.links.diagnosis import LinkEnd, Reason, SwitchEnd, diagnose
@@ -99,7 +99,6 @@ def bonds(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Bond
     assert isinstance(install(monkeypatch, bench), Stacking)
     made = taken.part(Bonds)
     made.create(BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100))
-    figures.take()
     return made
 
 
@@ -108,8 +107,8 @@ def test_the_cause_that_was_brought_about_is_found_and_noted(bonds: Bonds, bench
     bonds.lose(MemberLink.FIRST, cause, print)
     bench.dut.says("e1000e 0000:01:00.0 enp1s0: NIC Link is Down")
     LinkFailures().lost_links_should_have_their_cause()
-    (noted,) = figures.take()
-    assert (noted.kind, noted.outcome, noted.expected) == (figures.FigureKind.CAUSE, "met", cause.value)
+    (noted,) = bonds._run.notes.take_figures()
+    assert (noted.kind, noted.outcome, noted.expected) == (FigureKind.CAUSE, "met", cause.value)
     assert noted.found.startswith(f"{cause.value} (dut.p0 ") and "NIC Link is Down" in noted.found
 
 
@@ -120,7 +119,7 @@ def test_another_cause_is_the_benchs_fault(bonds: Bonds, bench: FakeBench) -> No
     wanted = r"^cause of the lost link of path a: partner-link \(.*\); expected cable \(what the lab has done to it\)$"
     with pytest.raises(BenchFault, match=wanted):
         LinkFailures().lost_links_should_have_their_cause()
-    assert figures.take()[0].outcome == "missed"
+    assert bonds._run.notes.take_figures()[0].outcome == "missed"
 
 
 def test_trouble_of_the_driver_is_another_cause(bonds: Bonds, bench: FakeBench) -> None:
@@ -163,7 +162,7 @@ class TestCableOrLink:
         bonds.lose(MemberLink.FIRST, Cause.CABLE_OR_LINK, print)
         assert not bench.nic("dut.p0").admin_up and not taken.carrier(taken.bench.port("peer.p0"))
         bonds.require_causes(print)
-        assert figures.take()[-1].expected == "own-link"
+        assert bonds._run.notes.take_figures()[-1].expected == "own-link"
         with pytest.raises(NotApplicable, match="no command to pull the cable of path b"):
             bonds.lose(MemberLink.SECOND, Cause.CABLE, print)
         bonds.restore()

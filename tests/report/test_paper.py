@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from robot_runs import RobotRun
 
-from niclab.core import figures, notes
+from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.exit_status import ExitStatus
 from niclab.core.figures import FigureKind, NotedFigure
@@ -24,6 +24,7 @@ from niclab.report.evidence.sums import write_sums
 from niclab.report.pages import chart_parts, drawings
 from niclab.report.pages.blocks import Table
 from niclab.report.pages.content import content_of
+from niclab.run.run_notes import RunNotes
 
 MISSED = NotedFigure(
     kind=FigureKind.FAILOVER,
@@ -43,11 +44,9 @@ MET = NotedFigure(FigureKind.PCIE, "PCI Express of dut.p0", "x4 at 8 GT/s", "x4 
 @pytest.fixture
 def run_dir(good_run: RobotRun, tmp_path: Path) -> Path:
     folder = Path(shutil.copytree(good_run.folder, tmp_path / "run"))
-    notes.keep_in(folder / "evidence")
+    notes = RunNotes(folder / "evidence")
     for figure in (MET, MET, MISSED):
-        figures.note(figure)
-    notes.keep_in(None)
-    figures.take()
+        notes.figure(figure)
     seal(folder / "evidence", [])
     return folder
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from robot_runs import RobotRun
 
-from niclab.core import exposure, marks, notes
 from niclab.core.exit_status import ExitStatus
 from niclab.core.exposure import Exposed, Exposure
 from niclab.core.marks import MarkKind
@@ -22,6 +21,7 @@ from niclab.report.evidence.evidence import seal
 from niclab.report.evidence.inputs import Input, keep_inputs
 from niclab.report.evidence.runfolder import record_ports
 from niclab.report.evidence.sums import SUMS_NAME
+from niclab.run.run_notes import RunNotes
 
 
 @pytest.fixture
@@ -61,17 +61,16 @@ def test_a_run_without_remarks_shows_its_time_alone(run_dir: Path) -> None:
 
 
 def test_what_the_run_would_have_missed(run_dir: Path) -> None:
-    notes.keep_in(run_dir / "evidence")
-    exposure.note(Exposure.FRAMES, 5000, "dut.p0 sends")
-    exposure.note(Exposure.FRAMES, 2550, "dut.p1 receives")
-    exposure.note(Exposure.FRAMES, 1000, "dut.p1 sends")
-    exposure.note(Exposure.FRAMES, 520, "dut.p1 sends")
-    exposure.note(Exposure.LOADED_SECONDS, 120)
+    notes = RunNotes(run_dir / "evidence")
+    notes.exposed(Exposure.FRAMES, 5000, "dut.p0 sends")
+    notes.exposed(Exposure.FRAMES, 2550, "dut.p1 receives")
+    notes.exposed(Exposure.FRAMES, 1000, "dut.p1 sends")
+    notes.exposed(Exposure.FRAMES, 520, "dut.p1 sends")
+    notes.exposed(Exposure.LOADED_SECONDS, 120)
     for _ in range(6):
-        exposure.note(Exposure.LINK_FAILURES, 1)
-    marks.note(MarkKind.BOOT, "dut", 60)
-    marks.note(MarkKind.BOOT, "dut", 60)
-    notes.keep_in(None)
+        notes.exposed(Exposure.LINK_FAILURES, 1)
+    notes.mark(MarkKind.BOOT, "dut", 60)
+    notes.mark(MarkKind.BOOT, "dut", 60)
     assert remarks_of(run_dir)["Power"][1] == [
         "9,070 frames compared: damage rarer than 1 in 3,023 is seen with less than 95 %",
         "dut.p1 sends the fewest of them, 1,520: of this part damage rarer than 1 in 506 is seen with less than 95 %",
@@ -88,12 +87,11 @@ def test_the_fewest_runs_of_a_figure_say_what_was_missed() -> None:
 
 
 def test_discarded_runs_and_recoveries_are_counted(run_dir: Path) -> None:
-    notes.keep_in(run_dir / "evidence")
+    notes = RunNotes(run_dir / "evidence")
     for _ in range(2):
-        marks.note(MarkKind.DISCARDED, "dut.p0 to peer.p0: 20 Mbit/s not counted: dut stood still for 300 ms")
-    marks.note(MarkKind.RECOVERY, "dut: BMC reset", 61.2)
-    marks.note(MarkKind.BOOT, "dut", 60)
-    notes.keep_in(None)
+        notes.mark(MarkKind.DISCARDED, "dut.p0 to peer.p0: 20 Mbit/s not counted: dut stood still for 300 ms")
+    notes.mark(MarkKind.RECOVERY, "dut: BMC reset", 61.2)
+    notes.mark(MarkKind.BOOT, "dut", 60)
     found = remarks_of(run_dir)
     assert found["Traffic"][0] == "2 runs not counted" and len(found["Traffic"][1]) == 2
     assert found["Recoveries"] == ("1 by the lab, because a server did not answer", ["dut: BMC reset: 61 s"])

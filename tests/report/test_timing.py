@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from niclab.commands import cli
-from niclab.core import marks, notes
+from niclab.core import marks
 from niclab.core.marks import Mark, MarkKind
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause, until
 from niclab.report.evidence.runfolder import new_run
 from niclab.report.timing import Spent, Stretch, divide, timing_of
+from niclab.run.run_notes import RunNotes
 
 BEGIN = datetime(2026, 11, 23, 10, 0, 0, tzinfo=UTC).timestamp()
 
@@ -114,14 +115,11 @@ def test_what_cannot_be_read_is_named(run_dir: Path, name: str) -> None:
 class TestMarks:
     def test_waits_are_noted(self, tmp_path: Path) -> None:
         file = tmp_path / "evidence" / marks.FILE
-        notes.keep_in(file.parent)
-        try:
+        with RunNotes(file.parent).of_waits():
             pause(0.01)
             answers = iter([False, True])
             until(lambda: next(answers), within=5, what="the second answer", every=0.01)
             until(lambda: True, within=5, what="what is there already")
-        finally:
-            notes.keep_in(None)
         pause(0)
         noted = marks.read(file)
         assert [(mark.kind, mark.subject) for mark in noted] == [
@@ -135,9 +133,8 @@ class TestMarks:
 
     def test_a_file_that_cannot_be_written_is_a_fault(self, tmp_path: Path) -> None:
         (tmp_path / marks.FILE).mkdir()
-        notes.keep_in(tmp_path)
-        try:
-            with pytest.raises(BenchFault, match=r"cannot be written"):
-                marks.note(MarkKind.BOOT, "dut")
-        finally:
-            notes.keep_in(None)
+        notes = RunNotes(tmp_path)
+        with pytest.raises(BenchFault, match=r"cannot be written"):
+            notes.mark(MarkKind.BOOT, "dut")
+        with notes.of_waits(), pytest.raises(BenchFault, match=r"cannot be written"):
+            pause(0)

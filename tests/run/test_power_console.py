@@ -33,7 +33,7 @@ def without(bench: FakeBench, taken: Run, section: str) -> None:
     bench.file.write_text("".join(kept))
     taken.bench = bench.load()[0]
     taken.bench_servers.by_role = {
-        role: bench.server_class(taken.bench, role, taken.secrets, taken.evidence_folder) for role in Role
+        role: bench.server_class(taken.bench, role, taken.secrets, taken.notes) for role in Role
     }
     for server in taken.servers.values():
         if server.description.bmc is None:

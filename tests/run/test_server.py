@@ -203,7 +203,7 @@ class TestPower:
     ) -> None:
         if use:
             bench.edit(bench.file, ("    bmc:\n", f"    bmc:\n      use: {use}\n"))
-        server = bench.server_class(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
+        server = bench.server_class(bench.load()[0], Role.DUT, taken.secrets, taken.notes)
         assert server.bmc is bench.bmcs[Role.DUT][protocol]
 
 
@@ -217,7 +217,7 @@ class TestGreeting:
 
     def greeting(self, bench: FakeBench, taken: Run, port: int) -> bytes:
         bench.edit(bench.file, ("127.77.1.10", "127.0.0.1"), ("port: 2222", f"port: {port}"))
-        server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
+        server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.notes)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("niclab.run.server.GREETING_WITHIN_S", 0.2)
             return server._greeting()
@@ -284,5 +284,5 @@ def test_a_server_is_asked_in_the_words_of_its_system(
     bench: FakeBench, taken: Run, system: str, kind: type[object]
 ) -> None:
     bench.edit(bench.file, ("os: linux", f"os: {system}"))
-    server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
+    server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.notes)
     assert type(server.host) is kind and server.host.name == "dut"

@@ -19,7 +19,7 @@ from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
+from niclab.core.wait import pause, until
 from niclab.run import run as runs
 from niclab.run.acquiring import ready
 from niclab.run.acquiring.prepared_ports import PreparedPorts
@@ -225,9 +225,15 @@ class TestServersPower:
             boot()
         boots = [mark.subject for mark in marks.read(file) if mark.kind is MarkKind.BOOT]
         assert boots == ["dut"] * 3
+
+    def test_waits_are_noted_until_the_bench_is_released(self, taken: Run) -> None:
+        file = taken.evidence_folder / marks.FILE
+        pause(0)
         taken.release()
-        marks.note(MarkKind.BOOT, "dut")
-        assert [mark.subject for mark in marks.read(file) if mark.kind is MarkKind.BOOT] == boots
+        noted = marks.read(file)
+        assert (MarkKind.PAUSE, "pause") in [(mark.kind, mark.subject) for mark in noted]
+        pause(0)
+        assert marks.read(file) == noted
 
     def test_undoing_power_on_waits_for_the_server(self, bench: FakeBench, taken: Run) -> None:
         bench.dut.crash(PowerState.OFF)

@@ -55,7 +55,7 @@ def written(folder: Path, *changes: tuple[str, str]) -> str:
         ("variables_per_pdu: 20", "variables_per_pdu: 0", "0 is not wanted; expected a number of variables, 1..100"),
         ("# oids: {", "oids: {ifFoo: 1.2.3} # {", "oids.ifFoo: there is no variable ifFoo; expected one of dot1dBase"),
         ("# oids: {", "oids: {ifName: .1.3} # {", ".1.3 is not wanted; expected a number such as"),
-        ("source: ", "sauce: ", "sauce: unknown key; expected did you mean source?"),
+        ("source: ", "sauce: ", "sauce: unknown key (did you mean source?); expected one of "),
     ],
 )
 def test_a_mistake_gets_one_clear_line(tmp_path: Path, old: str, new: str, wanted: str) -> None:

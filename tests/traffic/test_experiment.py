@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from niclab.core import marks, notes
+from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.report.pages.charts import Chart
+from niclab.run.run_notes import RunNotes
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import at_least
 from niclab.stats.run_plan import SamplingPlan
@@ -34,7 +35,6 @@ class Toy(Answer):
 
 
 def test_a_warning_of_an_answer_that_is_met_is_noted(tmp_path: Path) -> None:
-    notes.keep_in(tmp_path)
-    judge([Toy()])
+    judge(RunNotes(tmp_path), [Toy()])
     (noted,) = marks.read(tmp_path / marks.FILE)
     assert (noted.kind, noted.subject) == (MarkKind.OUTLIER, "dut to peer: run 7 is far below the rest")

@@ -10,8 +10,9 @@ from ipaddress import IPv4Network
 from urllib.parse import urlsplit
 
 from niclab.bench.bench_switch import switch_problems, switched_path_problems
-from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Port, Role, Wiring
-from niclab.files.yaml import FieldPath, Problem
+from niclab.bench.logins import BmcProtocol
+from niclab.bench.records import Bench, OperatingSystem, Port, Role, Wiring
+from niclab.files.document import FieldPath, Problem
 
 
 def bench_problems(bench: Bench) -> Iterator[Problem]:

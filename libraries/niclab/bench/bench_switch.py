@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from niclab.files.document import Problem
 from niclab.files.types import Command, Host, Name, PortName, Record, SecretName, UdpPort, User, Wanted
-from niclab.files.yaml import Problem
 from niclab.transports.snmp.snmp_login import Auth, Privacy
 
 SwitchPortName = Annotated[

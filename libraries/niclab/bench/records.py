@@ -15,14 +15,11 @@ from typing import Annotated
 from pydantic import Field
 
 from niclab.bench.bench_switch import SwitchEntry
+from niclab.bench.logins import BmcEntry, Console, IpmiEntry, RedfishEntry, Ssh
 from niclab.core.verdict import BenchFault, Deviation, Trouble
 from niclab.files.types import (
-    Baud,
-    CipherSuite,
     Command,
-    ConsoleUrl,
     FilePath,
-    Host,
     Mac,
     Name,
     PciAddress,
@@ -30,14 +27,9 @@ from niclab.files.types import (
     PortName,
     RateScale,
     Record,
-    RedfishUrl,
     Seconds,
-    SecretName,
     Subnet,
-    TcpPort,
     Text,
-    UdpPort,
-    User,
     VariableName,
     Wanted,
 )
@@ -56,11 +48,6 @@ class OperatingSystem(Enum):
     FREEBSD = "freebsd"
 
 
-class BmcProtocol(Enum):
-    IPMI = "ipmi"
-    REDFISH = "redfish"
-
-
 class Wiring(Enum):
     """The wiring of a path: a cable, or the switch of the bench."""
 
@@ -73,67 +60,6 @@ class TrafficToolName(Enum):
 
     IPERF3 = "iperf3"
     NETPERF = "netperf"
-
-
-class Ssh(Record):
-    """An SSH login. ``jump`` is the machine to go through, if any, in the same shape."""
-
-    address: Host
-    port: TcpPort = 22
-    user: User
-    key_file: FilePath
-    known_hosts: FilePath
-    jump: Ssh | None = None
-
-
-class IpmiEntry(Record):
-    """IPMI 2.0 over LAN.
-
-    ``cipher_suite``: 17 is AES-128 with HMAC-SHA256, 3 is AES-128 with HMAC-SHA1 (IPMI 2.0, table 22-20).
-    """
-
-    address: Host
-    port: UdpPort = 623
-    user: User
-    password_secret: SecretName
-    cipher_suite: CipherSuite = 17
-
-
-class RedfishEntry(Record):
-    """A Redfish service. ``ca_file``: what its certificate is checked against; absent: the system's authorities.
-
-    ``system``: member of ``/redfish/v1/Systems``; needed only where a service has several.
-    """
-
-    url: RedfishUrl
-    user: User
-    password_secret: SecretName
-    ca_file: FilePath | None = None
-    system: Text | None = None
-
-
-class BmcEntry(Record):
-    """The ways to a BMC; ``use`` says which one switches the power where there are two."""
-
-    ipmi: IpmiEntry | None = None
-    redfish: RedfishEntry | None = None
-    use: Annotated[BmcProtocol, Wanted("ipmi or redfish")] | None = None
-
-    @property
-    def power(self) -> BmcProtocol:
-        """The protocol that switches the power: ``use`` if given, else IPMI where there is one, else Redfish."""
-        if self.use is not None:
-            return self.use
-        return BmcProtocol.IPMI if self.ipmi is not None else BmcProtocol.REDFISH
-
-
-class Console(Record):
-    """The serial console, and the login on it. ``baud``: speed of a local line, or one behind RFC 2217."""
-
-    url: ConsoleUrl
-    user: User
-    password_secret: SecretName
-    baud: Baud = 115200
 
 
 class Boot(Record):

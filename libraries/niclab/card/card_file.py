@@ -7,8 +7,9 @@ from pathlib import Path
 from niclab.card.sheet import Card
 from niclab.card.sheet_checks import sheet_problems
 from niclab.core.verdict import BenchFault
+from niclab.files.document import shown_file
 from niclab.files.repository import REPOSITORY
-from niclab.files.yaml import load, shown_file
+from niclab.files.yaml import load
 
 CARDS = REPOSITORY / "lab" / "cards"
 

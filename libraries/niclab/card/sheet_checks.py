@@ -17,7 +17,7 @@ from niclab.card.software import Driver, Firmware, FlashTool
 from niclab.card.values import Unknown
 from niclab.card.versions import VersionLists, matches
 from niclab.core.verdict import Undecided
-from niclab.files.yaml import FieldPath, Problem
+from niclab.files.document import FieldPath, Problem
 
 
 def sheet_problems(card: Card) -> Iterator[Problem]:

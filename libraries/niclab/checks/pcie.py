@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from niclab.bench.records import Role, SiliconFact
 from niclab.checks.asked import Say, dut
 from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, blame_links, judged, link_shown
-from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
@@ -46,7 +45,7 @@ def require_link(run: Run, say: Say) -> None:
             say(f"{port.name}: {link_shown(link)}")
         narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
         good = (bool(deviation) or narrowest.width == width) and slowest.gts == speed_gts
-        figures.note(
+        run.notes.figure(
             NotedFigure(
                 kind=FigureKind.PCIE,
                 subject=f"PCI Express of {port.place}",

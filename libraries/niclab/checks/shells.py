@@ -10,8 +10,25 @@ from niclab.core.verdict import BenchFault, Blamed, require
 from niclab.run.run import Run
 from niclab.run.server import quoted
 from niclab.run.temporary import put_back
+from niclab.transports.ssh.ssh import SshEndpoint
 
 TEXT = "first line\nsecond line: äöü\n"
+
+
+def endpoint(run: Run, role: Role) -> SshEndpoint:
+    """Return where a session of a server logs in.
+
+    Args:
+        run: The current run.
+        role: The server.
+
+    Raises:
+        BenchFault: The server is behind a jump host, which SSHLibrary does not take.
+    """
+    found = run.server(role).ssh.endpoint
+    if found.jump is not None:
+        raise BenchFault(f"{role.value}: no SSHLibrary connections through a jump host")
+    return found
 
 
 def runs_on_its_server(run: Run, role: Role, execute: Callable[[str], tuple[str, int]]) -> None:

@@ -16,7 +16,7 @@ from niclab.checks.sheet_or_card import disagreements
 from niclab.commands.doctor_switch import examine_switch
 from niclab.commands.findings import Finding, look_at
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.files.yaml import shown_file
+from niclab.files.document import shown_file
 from niclab.hosts.system.oldest import KERNEL, OLDEST, too_old
 from niclab.links import wiring
 from niclab.run.acquiring.leases import give_leases_back_quietly, prepare_leases
@@ -77,7 +77,7 @@ def examine(
     try:
         with run.journal.hold():
             yield (journal := _journal(run))
-            run.bench_servers.by_role = {role: Server(bench, role, run.secrets, run.evidence_folder) for role in Role}
+            run.bench_servers.by_role = {role: Server(bench, role, run.secrets, run.notes) for role in Role}
             faults = int(bool(journal.fault))  # proving cables would undo what is not of this look
             prepare_leases(run.servers.values(), run.journal, bench.name)
             for server in run.servers.values():

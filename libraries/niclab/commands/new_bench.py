@@ -11,8 +11,8 @@ from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Role
 from niclab.card import Card, PortLayout, load_card
 from niclab.core.verdict import BenchFault
+from niclab.files.document import shown_file
 from niclab.files.repository import REPOSITORY
-from niclab.files.yaml import shown_file
 from niclab.hosts.linux_host import LinuxHost
 from niclab.report import write_atomically
 from niclab.transports.ssh.ssh import SshEndpoint, SshHost

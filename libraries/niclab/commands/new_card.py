@@ -14,9 +14,10 @@ from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import CARDS, OffloadName, load_card
 from niclab.checks.seen import Seen, look
 from niclab.core.verdict import BenchFault
+from niclab.files.document import shown_file
 from niclab.files.secrets import Secrets
-from niclab.files.yaml import shown_file
 from niclab.report import write_atomically
+from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
 
 _NOT_ASKED = "nobody asked the driver"
@@ -96,7 +97,7 @@ def seen_of(bench: Bench) -> tuple[Seen, int]:
     """
     port = next(port for port in bench.ports if port.role is Role.DUT)
     with tempfile.TemporaryDirectory() as scratch:
-        server = Server(bench, Role.DUT, Secrets(bench.secrets_file), Path(scratch))
+        server = Server(bench, Role.DUT, Secrets(bench.secrets_file), RunNotes(Path(scratch)))
         try:
             seen = look(server.host, port.pci, server.interface(port))
             functions = server.host.pci.functions(str(seen.device.vendor_id), str(seen.device.device_id))

@@ -17,8 +17,9 @@ from pydantic_core import core_schema
 
 from niclab.bench.records import Bench
 from niclab.card import Card
+from niclab.files.document import shown_file
 from niclab.files.repository import REPOSITORY
-from niclab.files.yaml import Sheet, shown_file
+from niclab.files.yaml import Sheet
 from niclab.report.certificate.certificate_record import CertificateRecord
 from niclab.scope.plan import Plan
 from niclab.scope.requirements import Requirements, load_requirements

@@ -38,20 +38,6 @@ class Exposed:
     at: Counter[tuple[Exposure, str]] = field(default_factory=Counter)
 
 
-def note(kind: Exposure, amount: float, at: str = "") -> None:
-    """Note that a card was exposed to something.
-
-    Args:
-        kind: To what.
-        amount: How much, or how often.
-        at: The part of the card, such as ``dut.p0 sends``; empty where it is the whole.
-
-    Raises:
-        BenchFault: The file cannot be written.
-    """
-    notes.add(FILE, {"kind": kind.value, "amount": amount} | ({"at": at} if at else {}))
-
-
 def read(file: Path) -> Exposed:
     """Read the sums of a run.
 

@@ -1,13 +1,8 @@
-"""The figures of a certificate: what was measured against what was expected, noted as it is found.
-
-The notes are ``figures.jsonl`` in the evidence of the run (:mod:`niclab.core.notes`), and are kept in this process
-until :func:`take` so that a test that passes can say them.
-"""
+"""The figures of a certificate: what was measured against what was expected, lines of ``figures.jsonl``."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -16,7 +11,6 @@ from niclab.core import notes
 from niclab.core.decision import Decision
 
 FILE = "figures.jsonl"
-_NOTED: list[NotedFigure] = []
 
 
 class FigureKind(StrEnum):
@@ -60,27 +54,6 @@ class NotedFigure:
     def __str__(self) -> str:
         source = f" ({self.source})" if self.source else ""
         return f"{self.subject}: {self.found}; expected {self.expected}{source}"
-
-
-def note(figure: NotedFigure) -> None:
-    """Note a figure.
-
-    Args:
-        figure: What was found; its time is set here.
-
-    Raises:
-        BenchFault: The file cannot be written.
-    """
-    timed = replace(figure, ended=round(time.time(), 3))
-    _NOTED.append(timed)
-    notes.add(FILE, asdict(timed))
-
-
-def take() -> list[NotedFigure]:
-    """Return the figures noted since the last call."""
-    taken = list(_NOTED)
-    _NOTED.clear()
-    return taken
 
 
 def read(file: Path) -> list[NotedFigure]:

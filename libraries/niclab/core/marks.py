@@ -1,17 +1,11 @@
 """The notes of a run while it goes on: boots, recoveries, waits, and traffic runs that are not counted.
 
-They are ``marks.jsonl`` in the evidence of the run (:mod:`niclab.core.notes`)::
-
-    with marks.timed(MarkKind.BOOT, "dut"):
-        ...
+They are lines of ``marks.jsonl`` in its evidence.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -48,35 +42,6 @@ class Mark:
     subject: str
     ended: float
     seconds: float
-
-
-def note(kind: MarkKind, subject: str, seconds: float = 0.0) -> None:
-    """Note what has just ended.
-
-    Args:
-        kind: What it was.
-        subject: The server, or the reason, in words.
-        seconds: How long it lasted.
-
-    Raises:
-        BenchFault: The file cannot be written.
-    """
-    notes.add(FILE, asdict(Mark(kind, subject, round(time.time(), 3), round(seconds, 3))))
-
-
-@contextmanager
-def timed(kind: MarkKind, subject: str) -> Iterator[None]:
-    """Note how long the ``with`` block lasts, also when it fails.
-
-    Args:
-        kind: What it is.
-        subject: The server, or the reason, in words.
-    """
-    begun = time.monotonic()
-    try:
-        yield
-    finally:
-        note(kind, subject, time.monotonic() - begun)
 
 
 def read(file: Path) -> list[Mark]:

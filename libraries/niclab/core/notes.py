@@ -1,10 +1,9 @@
-"""Notes of a run: JSON lines in files of its evidence, each written as soon as something happened.
+"""Notes: JSON lines in a file, each written as soon as something happened.
 
-Without a folder to write to, nothing is noted::
+For example::
 
-    notes.keep_in(run_dir / "evidence")
-    notes.add("marks.jsonl", {"kind": "boot", "subject": "dut"})
-    marks = notes.read(run_dir / "evidence" / "marks.jsonl", decode, "kind and subject")
+    notes.add(evidence / "marks.jsonl", {"kind": "boot", "subject": "dut"})
+    marks = notes.read(evidence / "marks.jsonl", decode, "kind and subject")
 """
 
 from __future__ import annotations
@@ -17,36 +16,24 @@ from typing import Any, TypeVar
 from niclab.core.verdict import BenchFault
 
 N = TypeVar("N")
-_FOLDERS: list[Path] = []
 
 
-def keep_in(folder: Path | None) -> None:
-    """Write the notes of this process to a folder from now on.
-
-    Args:
-        folder: The folder, made when missing; None ends it.
-    """
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    _FOLDERS[:] = [] if folder is None else [folder]
-
-
-def add(name: str, note: Mapping[str, Any]) -> None:
-    """Add a note to a file in the folder, if there is one.
+def add(file: Path, note: Mapping[str, Any]) -> None:
+    """Add a note to a file.
 
     Args:
-        name: Name of the file.
+        file: The file, made with its folder when missing.
         note: Its new line.
 
     Raises:
         BenchFault: The file cannot be written.
     """
-    for file in (folder / name for folder in _FOLDERS):
-        try:
-            with file.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(note, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise BenchFault(f"{file}: cannot be written: {error.strerror}") from error
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(note, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise BenchFault(f"{file}: cannot be written: {error.strerror}") from error
 
 
 def read(file: Path, decode: Callable[[Any], N], fields: str) -> list[N]:

@@ -1,16 +1,26 @@
-"""Deadlines. The only place of the framework that sleeps."""
+"""Deadlines. The only place of the framework that sleeps.
+
+Every wait is logged when it is over: waits happen in every layer, and the run, which notes them, is above most.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from niclab.core.marks import MarkKind, note
+from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault
 
 T = TypeVar("T")
+
+WAITS = logging.getLogger(__name__)
+"""Logs the kind of each wait, what was waited for, and the seconds."""
+WAITS.setLevel(logging.INFO)
+WAITS.propagate = False
+_OVER = "%s: %s: %.3f s"
 
 
 class NotInTime(BenchFault):
@@ -45,7 +55,21 @@ class Deadline:
 def pause(seconds: float) -> None:
     """Sleep where the time itself is meant (a hold time, a settle time of equipment), not a state."""
     time.sleep(seconds)
-    note(MarkKind.PAUSE, "pause", seconds)
+    WAITS.info(_OVER, MarkKind.PAUSE, "pause", seconds)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Log how long the ``with`` block waits for a state, also when it fails.
+
+    Args:
+        what: What is waited for.
+    """
+    begun = time.monotonic()
+    try:
+        yield
+    finally:
+        WAITS.info(_OVER, MarkKind.STATE, what, time.monotonic() - begun)
 
 
 def until(
@@ -83,7 +107,7 @@ def until(
             time.sleep(min(every() if callable(every) else every, deadline.left))
     finally:
         if waited:
-            note(MarkKind.STATE, what, deadline.seconds - deadline.left)
+            WAITS.info(_OVER, MarkKind.STATE, what, deadline.seconds - deadline.left)
 
 
 def persistent_problems(look: Callable[[], list[T]], *, within: float, every: float = 0.1) -> list[T]:

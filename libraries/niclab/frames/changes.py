@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Setting
-from niclab.core import figures, marks
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind
@@ -105,7 +104,7 @@ class _Changes:
         drawn = f"{place}: seed {self.seed}, {len(order)} of {found.count} settings, of every kind: {kinds}"
         for line in (drawn, *(f"left out: {each}" for each in found.left_out)):
             self.say(line)
-            marks.note(MarkKind.DRAWN, line)
+            self.run.notes.mark(MarkKind.DRAWN, line)
         return order
 
     def make(self, order: Sequence[Setting]) -> None:
@@ -123,7 +122,7 @@ class _Changes:
             put_back = self._returned(f"{setting} was put back", stood)
             line = f"{setting}: frames stood still for {was_set:.0f} ms when set, {put_back:.0f} ms when put back"
             self.say(line)
-            marks.note(MarkKind.DRAWN, line)
+            self.run.notes.mark(MarkKind.DRAWN, line)
 
     def note(self) -> None:
         """Note the longest gap as a figure of the test."""
@@ -131,7 +130,7 @@ class _Changes:
             return
         longest_ms, after = max(self.gaps)
         late = Decision.UNDECIDED if self.excused else Decision.MISSED
-        figures.note(
+        self.run.notes.figure(
             NotedFigure(
                 kind=FigureKind.TRAFFIC,
                 subject=f"{_port(self.run, self.path).place}: settings changed under traffic, seed {self.seed}",

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
-from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.blame import peer_trial
@@ -129,7 +128,7 @@ def exchange(
     for line in ledger.lines():
         say(line)
     for at, frames in _compared(plan, answers).items():
-        exposure.note(Exposure.FRAMES, frames, at)
+        run.notes.exposed(Exposure.FRAMES, frames, at)
     judge(findings, stood, trying or (lambda suspected: peer_trial.tried(run, suspected, say)))
     return ledger, answers
 

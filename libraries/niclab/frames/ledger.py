@@ -78,6 +78,33 @@ class Leg:
         read = {flow: self.at_programs[flow].distinct if flow in self.at_programs else 0 for flow in flows}
         return sum(self.arrived[flow].distinct - count for flow, count in read.items())
 
+    def refused(self, lost: int) -> tuple[str, Culprit] | None:
+        """Return which port counted as many frames as refused, in words, and whose it is; None where neither did.
+
+        A counter that does not cover the loss proves nothing. Nor does one of frames that arrived damaged: either end
+        of a cable spoils those.
+
+        Args:
+            lost: Lost frames.
+        """
+        refused = self.counted[0].tx_dropped + self.counted[0].tx_errors
+        if refused >= lost:
+            return f"{refused} counted as dropped by {self.sender.name}", culprit_of(self.sender)
+        if self.refused_there >= lost:
+            return f"counted by {self.receiver.name} as {self.lost_there}", culprit_of(self.receiver)
+        return None
+
+    @property
+    def refused_there(self) -> int:
+        """Frames that came over the wire and that the receiver counted as refused."""
+        return self.counted[1].rx_missed_errors + self.counted[1].rx_dropped
+
+    @property
+    def lost_there(self) -> str:
+        """Every counter of frames that the receiver lost, in words; empty where none has counted."""
+        counted = {name: getattr(self.counted[1], name) for name in ("rx_missed_errors", "rx_errors", "rx_dropped")}
+        return ", ".join(f"{count} {name}" for name, count in counted.items() if count)
+
     @property
     def name(self) -> str:
         """``dut.p0 to peer.p0``."""
@@ -251,26 +278,20 @@ def _doubler(leg: Leg) -> Culprit | None:
 
 
 def _lost_where(leg: Leg, lost: int, at_program: bool) -> tuple[str, Culprit | None]:
-    """Return where frames were lost, and by whom for sure: a counter that does not cover the loss proves nothing.
+    """Return where frames were lost, and by whom for sure.
 
-    Nor does one of frames that arrived damaged: either end of a cable spoils those.
+    Every frame that passes the ports is known: what the tool had no room for accounts for so many frames, and no more.
     """
     there = leg.looks[1]
     if leg.unknown_where:
         return leg.unknown_where, Culprit.TOOL
     sending, receiving = leg.counted
     sender, receiver = leg.sender.name, leg.receiver.name
-    refused_there = receiving.rx_missed_errors + receiving.rx_dropped
-    if there.dropped and there.dropped + refused_there >= lost:
+    if there.dropped and there.dropped + leg.refused_there >= lost:
         return f"{there.dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
-    refused = sending.tx_dropped + sending.tx_errors
-    if refused >= lost:
-        return f"{refused} counted as dropped by {sender}", culprit_of(leg.sender)
-    names = ("rx_missed_errors", "rx_errors", "rx_dropped")
-    counts = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
-    if refused_there >= lost:
-        return f"counted by {receiver} as {', '.join(counts)}", culprit_of(leg.receiver)
-    said = f"{', '.join(counts)} counted by {receiver}" if counts else "counted by nobody as lost"
+    if proven := leg.refused(lost):
+        return proven
+    said = f"{leg.lost_there} counted by {receiver}" if leg.lost_there else "counted by nobody as lost"
     sent, came = (sum(each.frames for each in found.values()) for found in (leg.sent, leg.arrived))
     if at_program and leg.unread >= lost:
         return f"lost behind {receiver}, where they arrived", culprit_of(leg.receiver)
@@ -281,7 +302,7 @@ def _lost_where(leg: Leg, lost: int, at_program: bool) -> tuple[str, Culprit | N
     if receiving.rx_packets - there.others - came >= lost:
         return f"lost behind {receiver}, which counted {receiving.rx_packets}", culprit_of(leg.receiver)
     counted = f"{sender} counted {sending.tx_packets} sent, {receiver} {receiving.rx_packets} received"
-    return f"lost between the ports: {counted}{f', {said}' if counts else ''}", None
+    return f"lost between the ports: {counted}{f', {said}' if leg.lost_there else ''}", None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port
-from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import side_by_side
@@ -47,7 +46,7 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
     problems, unknown = list[Trouble](), list[str]()
     for port, (seen, took_ms) in ((port, outcomes[port]) for port in ports):
         say(f"{port.name}: carrier {'up' if up else 'gone'}: {seen}, known after {took_ms:.0f} ms of {limit_ms}")
-        figures.note(
+        run.notes.figure(
             NotedFigure(
                 kind=FigureKind.CARRIER,
                 subject=f"carrier of {port.name} {'returned' if up else 'lost'}",

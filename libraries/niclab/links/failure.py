@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import Enum
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
-from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.core.undo import Entry
 from niclab.core.verdict import NotApplicable
@@ -66,7 +65,7 @@ def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
     """
     port = run.bench.end(path, cause.loser)
     entry = _lose(run, path, port, cause)
-    exposure.note(Exposure.LINK_FAILURES, 1)
+    run.notes.exposed(Exposure.LINK_FAILURES, 1)
     return entry
 
 

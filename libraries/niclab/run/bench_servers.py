@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from niclab.bench.records import Bench, Role
 from niclab.core.undo import Journal
@@ -13,6 +12,7 @@ from niclab.report.evidence.evidence import CommandLog
 from niclab.run.acquiring.adopting import adopt
 from niclab.run.acquiring.lease import Stolen
 from niclab.run.acquiring.leases import give_leases_back, prepare_leases, take_leases
+from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
 
 
@@ -23,11 +23,11 @@ class BenchServers:
         bench: The bench.
         secrets: The secrets that the bench file names.
         journal: The journal that the run holds.
-        evidence_folder: Takes the log of the commands that the servers get.
+        notes: Those of the run; the log of the commands that the servers get is in their folder.
     """
 
-    def __init__(self, bench: Bench, secrets: Secrets, journal: Journal, evidence_folder: Path) -> None:
-        self._bench, self._secrets, self._journal, self._evidence_folder = bench, secrets, journal, evidence_folder
+    def __init__(self, bench: Bench, secrets: Secrets, journal: Journal, notes: RunNotes) -> None:
+        self._bench, self._secrets, self._journal, self._notes = bench, secrets, journal, notes
         self.by_role: dict[Role, Server] = {}
         self.left_elsewhere: list[str] = []
         """Changes of another controller that cannot be undone from here: a line for each."""
@@ -37,10 +37,10 @@ class BenchServers:
     def make(self) -> None:
         """Describe both servers, not connected yet; the commands they get are logged."""
         secrets = [self._secrets.get(name) for name in self._bench.secret_names]  # all of them, so that all are masked
-        self.by_role = {role: Server(self._bench, role, self._secrets, self._evidence_folder) for role in Role}
+        self.by_role = {role: Server(self._bench, role, self._secrets, self._notes) for role in Role}
         for server in self.by_role.values():
             server.journal = self._journal
-            server.ssh.on_result = CommandLog(self._evidence_folder, server.name, secrets)
+            server.ssh.on_result = CommandLog(self._notes.folder, server.name, secrets)
         prepare_leases(self.by_role.values(), self._journal, self._bench.name)
         self._journal.on_line = self._note
         for server in self.by_role.values():

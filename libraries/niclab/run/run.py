@@ -15,11 +15,10 @@ from niclab.bench.bench_commands import Controller
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.card import Card
-from niclab.core import notes
-from niclab.core.marks import MarkKind, timed
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import waiting
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.hosts.host_records import Interface
@@ -30,6 +29,7 @@ from niclab.run.acquiring.leases import give_leases_back_quietly
 from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.acquiring.whole_card import require_whole_card
 from niclab.run.bench_servers import BenchServers
+from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
 from niclab.run.undoing import UndoExecutor
 from niclab.stats import measurements
@@ -78,11 +78,12 @@ class Run:
         self.journal.folder = run_dir
         self.controller = Controller(bench.command_variables, self.journal.lock)
         self.evidence_folder = run_dir / "evidence"
+        self.notes = RunNotes(self.evidence_folder)
         self._current_test = current_test
         self._stack = contextlib.ExitStack()
         self.ending = contextlib.ExitStack()
         """Ends what parts of the run keep running on the servers; closed before anything is undone."""
-        self.bench_servers = BenchServers(self.bench, self.secrets, self.journal, self.evidence_folder)
+        self.bench_servers = BenchServers(self.bench, self.secrets, self.journal, self.notes)
         self.undoing = UndoExecutor(
             self.bench, self.journal, self.controller, self.bench_servers, lambda: self.switch, self._driver_module
         )
@@ -188,13 +189,12 @@ class Run:
             BenchFault: The bench is in use, cannot be restored, or a server cannot be reached or recovered.
         """
         self._stack.enter_context(self.journal.hold())
-        notes.keep_in(self.evidence_folder)
-        self._stack.callback(notes.keep_in, None)
+        self._stack.enter_context(self.notes.of_waits())
         try:
             if self.bench.commands is not None or self.journal.pending():
                 self.undoing.lease_what_runs()
             self.undoing.undo_pending()
-            bring_up(self.bench, self.card.name, self.journal, self.controller)
+            bring_up(self.bench, self.card.name, self.journal, self.controller, self.notes)
             own = {entry.id for entry in self.journal.pending()}
             self.bench_servers.connect()
             if any(entry.id not in own for entry in self.journal.pending()):  # of another controller
@@ -334,7 +334,7 @@ class Run:
             mine = [names[port] for port in ports if port.role is role]
             return self.servers[role].host.links.await_carriers(mine, up, within_s) if mine else ()
 
-        with timed(MarkKind.STATE, "carrier") if within_s else contextlib.nullcontext():
+        with waiting("carrier") if within_s else contextlib.nullcontext():
             found = dict(zip(Role, side_by_side(late, Role), strict=True))
         return [port for port in ports if names[port] in found[port.role]]
 

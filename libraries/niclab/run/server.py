@@ -8,11 +8,10 @@ import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 
-from niclab.bench import records as benchfile
-from niclab.bench.records import BmcProtocol, OperatingSystem, Role
-from niclab.core.marks import MarkKind, timed
+from niclab.bench.logins import BmcProtocol, Ssh
+from niclab.bench.records import Bench, OperatingSystem, Port, Role
+from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
@@ -22,6 +21,7 @@ from niclab.hosts.host import Host
 from niclab.hosts.linux_host import LinuxHost
 from niclab.run.acquiring.lease import Lease
 from niclab.run.acquiring.server_copy import ServerCopy
+from niclab.run.run_notes import RunNotes
 from niclab.transports.bmc.bmc import Bmc, PowerState
 from niclab.transports.bmc.ipmi import Ipmi, IpmiEndpoint
 from niclab.transports.bmc.redfish import Redfish, RedfishEndpoint
@@ -48,13 +48,13 @@ class Server:
         bench: The bench that it belongs to.
         role: Which of its two servers it is.
         secrets: The secrets that the bench file names.
-        evidence: Folder that receives the console's log.
+        notes: Those of the run; the console's log is in their folder.
     """
 
-    def __init__(self, bench: benchfile.Bench, role: Role, secrets: Secrets, evidence: Path) -> None:
+    def __init__(self, bench: Bench, role: Role, secrets: Secrets, notes: RunNotes) -> None:
         self.role, self.name = role, role.value
         self.description = bench.server(role)
-        self._bench, self._secrets, self._evidence = bench, secrets, evidence
+        self._bench, self._secrets, self.notes = bench, secrets, notes
         self.ssh = SshHost(_ssh_endpoint(self.name, self.description.ssh))
         self.journal: Journal | None = None
         """Journal that records the ends of background jobs; the run gives its own."""
@@ -140,9 +140,9 @@ class Server:
         if entry is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no serial console")
         if self._console is None:
-            self._evidence.mkdir(parents=True, exist_ok=True)
+            self.notes.folder.mkdir(parents=True, exist_ok=True)
             password = self._secrets.get(entry.password_secret)
-            log_file = self._evidence / f"console-{self.name}.log"
+            log_file = self.notes.folder / f"console-{self.name}.log"
             self._console = SerialConsole(
                 ConsoleEndpoint(f"{self.name} console", entry.url, entry.user, password, log_file, entry.baud)
             )
@@ -208,7 +208,7 @@ class Server:
         """
         return self.ssh.run(command, timeout_s=timeout_s, check=True)
 
-    def interface(self, port: benchfile.Port) -> str:
+    def interface(self, port: Port) -> str:
         """Name of the network interface of ``port``."""
         return self.host.pci.interface_at(port.pci, port.index)
 
@@ -273,7 +273,7 @@ class Server:
         self._let_look()
         before = self.host.system.boot_id()
         self.boots_ordered += 1
-        with timed(MarkKind.BOOT, self.name):
+        with self.notes.timed(MarkKind.BOOT, self.name):
             self.host.system.reboot()
             self.wait_ready(since=before)
 
@@ -290,7 +290,7 @@ class Server:
         """
         _ = self.bmc  # without one nothing happens
         self._let_look()
-        with timed(MarkKind.BOOT, self.name):
+        with self.notes.timed(MarkKind.BOOT, self.name):
             self.cycle_power(by, while_off)
 
     def cycle_power(self, by: Bmc | None = None, while_off: Callable[[], object] | None = None) -> None:
@@ -322,7 +322,7 @@ class Server:
         """
         _ = self.bmc  # without one nothing happens
         self._let_look()
-        with timed(MarkKind.BOOT, self.name):
+        with self.notes.timed(MarkKind.BOOT, self.name):
             self.press_reset()
             self.wait_ready()
 
@@ -393,6 +393,6 @@ def quoted(*words: str) -> str:
     return shlex.join(words)
 
 
-def _ssh_endpoint(name: str, entry: benchfile.Ssh) -> SshEndpoint:
+def _ssh_endpoint(name: str, entry: Ssh) -> SshEndpoint:
     jump = _ssh_endpoint(f"{name} jump host", entry.jump) if entry.jump else None
     return SshEndpoint(name, entry.address, entry.port, entry.user, entry.key_file, entry.known_hosts, jump)

@@ -10,9 +10,10 @@ from pydantic import Field
 
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
+from niclab.files.document import Problem, shown_file
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Text, Wanted
-from niclab.files.yaml import Problem, Sheet, load, shown_file
+from niclab.files.yaml import Sheet, load
 from niclab.scope.requirements import PartId, RequirementPart, Requirements, load_requirements
 
 PLANS = REPOSITORY / "lab" / "plans"

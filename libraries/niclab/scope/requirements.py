@@ -9,9 +9,10 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
+from niclab.files.document import Problem
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Record, Text, Wanted
-from niclab.files.yaml import Problem, Sheet, load
+from niclab.files.yaml import Sheet, load
 
 REQUIREMENTS_FILE = REPOSITORY / "lab" / "requirements.yaml"
 

@@ -10,9 +10,10 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints
 
 from niclab.core.verdict import BenchFault
+from niclab.files.document import Problem, shown_file
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Text, Wanted
-from niclab.files.yaml import Problem, Sheet, load, shown_file
+from niclab.files.yaml import Sheet, load
 
 WAIVERS = REPOSITORY / "lab" / "waivers"
 

@@ -19,7 +19,7 @@ from niclab.run.run import Run
 from niclab.run.server import Server, quoted
 from niclab.run.temporary import put_back
 from niclab.settings import coalescing, pause
-from niclab.settings.offloads.unsafe import UnsafeChecksums
+from niclab.settings.offloads.unsafe import switch_offload
 
 NO_LONGER_HEEDED = {"net.ipv4.tcp_low_latency": (4, 14)}
 """Sysctls of Linux without effect, and the first release without it (Documentation/networking/ip-sysctl.rst)."""
@@ -31,20 +31,23 @@ class _Held:
 
     run: Run
     server: Server
-    port: str
-    place: str
+    port: Port
     iface: str
 
     @classmethod
     def of(cls, run: Run, port: Port) -> _Held:
-        return cls(run, run.server_of(port), port.name, port.place, run.interface(port))
+        return cls(run, run.server_of(port), port, run.interface(port))
+
+    @property
+    def place(self) -> str:
+        return self.port.place
 
     @property
     def system(self) -> OperatingSystem:
         return self.server.description.os
 
     def changing(self, what: str, restoring: str) -> AbstractContextManager[None]:
-        return put_back(self.run, self.server, self.port, f"{self.iface}: {what}", restoring)
+        return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring)
 
     def expect(self, setting: Setting, found: object, expected: object, refused: str | None) -> None:
         """Judge what was read back: the dut's is the card's business, the peer's the bench's."""
@@ -121,9 +124,7 @@ def _offload(end: _Held, setting: Setting) -> AbstractContextManager[None]:
 def _with_offload(end: _Held, setting: Setting, shown_as: str, words: dict[str, str]) -> Iterator[None]:
     host, on = end.server.host, _switch(setting)
     with end.changing(str(setting), host.undo.features(end.iface, words)):
-        if end.server.role is Role.DUT:
-            end.run.part(UnsafeChecksums).before(end.place, OffloadName(setting.name), on)
-        attempt = host.settings.set_feature(end.iface, words[shown_as], on)
+        attempt = switch_offload(end.run, end.port, OffloadName(setting.name), words[shown_as], on)
         end.expect(setting, attempt.now[shown_as].on, on, attempt.refused)
         yield
 

@@ -11,9 +11,10 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.files.document import Problem, shown_file
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Record, Seconds, Text, Wanted
-from niclab.files.yaml import Problem, Sheet, load, shown_file
+from niclab.files.yaml import Sheet, load
 from niclab.transports.snmp.snmp_records import VARIABLES, ValueKind, Variable
 
 DIRECTORY = REPOSITORY / "lab" / "switches"

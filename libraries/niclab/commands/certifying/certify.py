@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -17,12 +14,14 @@ from pathlib import Path
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, Role
 from niclab.card import Card, load_card
+from niclab.commands.certifying import robot_process
 from niclab.commands.certifying.attempts import note_attempts, put_into_store
 from niclab.commands.certifying.forecast import forecast
 from niclab.commands.certifying.reach import reach
+from niclab.commands.certifying.robot_process import RobotProcess
 from niclab.commands.results.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
-from niclab.core.abort import FORWARDED, STARTED_BY, EndRequests, StopOrder, on_ending
+from niclab.core.abort import StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
@@ -51,7 +50,6 @@ from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE, load_requirements
 from niclab.scope.waivers import load_waivers, require_current
 
-SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
 MODIFIER = LISTENERS / "ProfileFilter.py"
 PER_CARD = LISTENERS / "PerCard.py"
@@ -62,11 +60,8 @@ MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
 JUNIT_NAME = "junit.xml"
 PROGRESS = LISTENERS / "LiveProgress.py"
-OFFLINE_WITHIN_S = 1800.0
-"""Assumption: a controller that works takes seconds for a dry run, and minutes to merge the outputs of a day."""
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
-_COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
 
 
 def run(
@@ -188,7 +183,7 @@ def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, st
     every = (MASKING, ABORT, FIGURES, progress, results, tests)
     listeners = [word for each in every for word in ("--listener", str(each))]
     output = ["--console", "quiet", "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
-    status = _Robot().run([*options, *listeners, *output], stop)
+    status = RobotProcess().run([*options, *listeners, *output], stop)
     if stop.reason:
         record_stop(run_dir, stop.reason)
     return status
@@ -296,8 +291,10 @@ def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "output.xml"
         quiet = ["--dryrun", "--console", "none", "--log", "NONE", "--report", "NONE", "--output", str(output)]
-        command = _command([*options, *quiet])
-        done = bounded(command, "suites: the dry run", without_secrets(_environment(), secret_names))
+        command = robot_process.command([*options, *quiet])
+        done = robot_process.bounded(
+            command, "suites: the dry run", without_secrets(robot_process.environment(), secret_names)
+        )
         if done.returncode:
             raise BenchFault(
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
@@ -305,28 +302,6 @@ def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
         tree = ET.parse(output)
     tags = [frozenset(tag.text or "" for tag in test.iterfind("tag")) for test in tree.iter("test")]
     return Ahead(tuple(tags), Counter(_boots(tree)))
-
-
-def bounded(command: Sequence[str], what: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a program of Robot Framework that asks no server.
-
-    Args:
-        command: The program and its arguments.
-        what: What it is for, for the message.
-        environment: Its whole environment.
-
-    Returns:
-        The process that has ended, whatever its exit status.
-
-    Raises:
-        BenchFault: It does not end within :data:`OFFLINE_WITHIN_S`.
-    """
-    try:
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=OFFLINE_WITHIN_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise BenchFault(f"{what}: did not end within {OFFLINE_WITHIN_S:g} s; expected seconds") from error
 
 
 def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:
@@ -340,64 +315,3 @@ def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:
         if BOOTS_ONCE in tags and arguments not in made:
             made.add(arguments)
             yield Role.DUT
-
-
-class _Robot:
-    """Robot Framework as a process, and the signals that it is sent."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._unsent = 0
-        self._requests = EndRequests()
-
-    def run(self, options: list[str], stop: StopOrder) -> int:
-        """Run Robot Framework to its end, whatever ends it: it takes the bench back to what it was.
-
-        It has a session and an environment of its own, so that who signals all processes of a terminal or of a
-        pipeline's build does not reach it twice; a request to end reaches it from here.
-        """
-        with on_ending(self._pass_on):
-            try:
-                with subprocess.Popen(
-                    _command(options),
-                    stdin=subprocess.DEVNULL,
-                    env=_environment() | {STARTED_BY: str(os.getpid())},
-                    start_new_session=True,
-                    pass_fds=stop.keeps,
-                ) as self._process:
-                    while self._unsent:  # what came while it was being started
-                        self._unsent -= 1
-                        self._process.send_signal(FORWARDED)
-                    stop.listen(lambda: self._stop(stop.reason))
-                    return self._process.wait()
-            finally:
-                stop.listen(None)
-
-    def _stop(self, reason: str) -> None:
-        assert self._process is not None
-        print(f"niclab: {reason}; the run stops", file=sys.stderr, flush=True)
-        self._process.send_signal(FORWARDED)
-
-    def _pass_on(self, number: int, _: object) -> None:
-        if not self._requests.counts(number):
-            return
-        if self._process is None:
-            self._unsent += 1
-        else:
-            self._process.send_signal(FORWARDED)
-
-
-def _environment() -> dict[str, str]:
-    """The environment of Robot Framework, without what a pipeline finds the processes of a build by.
-
-    Options of the environment would take tests out of the run and out of the count of all tests alike.
-    """
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _COOKIES and name != "ROBOT_OPTIONS" and not name.startswith("ROBOT_SYSLOG_")
-    }
-
-
-def _command(options: list[str]) -> list[str]:
-    return [sys.executable, "-m", "robot", *options, str(SUITES)]

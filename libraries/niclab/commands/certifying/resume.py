@@ -16,7 +16,7 @@ from typing import Any
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import Card, load_card
-from niclab.commands.certifying import certify
+from niclab.commands.certifying import certify, robot_process
 from niclab.commands.results.report import look_for_tools
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
@@ -180,7 +180,7 @@ def _merge(run_dir: Path, evidence: Path, call: _Call) -> int:
     files = ["--output", OUTPUT_NAME, "--xunit", certify.JUNIT_NAME]
     options = ["--merge", "--nostatusrc", *files, "--outputdir", str(run_dir), *from_begin]
     command = [sys.executable, "-m", "robot.rebot", *options, *certify.pages(call.bench, call.sheet)]
-    done = certify.bounded([*command, *map(str, _parts(evidence))], f"{run_dir}: rebot", plain_environment())
+    done = robot_process.bounded([*command, *map(str, _parts(evidence))], f"{run_dir}: rebot", plain_environment())
     if done.returncode:
         raise BenchFault(f"{run_dir}: the outputs cannot be merged: {(done.stderr or done.stdout)[-800:]}")
     failed = sum(each.status == "FAIL" for each in read_so_far(evidence / FILE).ended.values())

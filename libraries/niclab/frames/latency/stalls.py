@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from niclab.bench.records import Role
-from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import together
@@ -50,11 +49,11 @@ def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> No
     """
     seconds = SECONDS[profile]
     idle, stood = alone(run, seconds, say)
-    _record(idle, "idle", say)
+    _record(run, idle, "idle", say)
     paths = run.bench.paths
     at_most_s = round(len(paths) * seconds) + BEGIN_WITHIN_S
     with together([tcp.steady(run, path, role, at_most_s) for path in paths for role in Role]):
-        _record(run.part(PingPong).exchange(paths, OF_LOADED * seconds), "loaded", say)
+        _record(run, run.part(PingPong).exchange(paths, OF_LOADED * seconds), "loaded", say)
     judge(run, idle, stood)
 
 
@@ -86,11 +85,11 @@ def alone(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[
     return found, stood
 
 
-def _record(trips: Iterable[Trips], when: str, say: Callable[[str], object]) -> None:
+def _record(run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], object]) -> None:
     for each in trips:
         say(f"path {each.path.name}, {when}: {each.found}")
         is_judged = when == "idle"
-        figures.note(
+        run.notes.figure(
             NotedFigure(
                 kind=FigureKind.TRAFFIC,
                 subject=f"round trips over path {each.path.name}, {when}",

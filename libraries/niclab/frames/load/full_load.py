@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
-from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
@@ -75,7 +74,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         lost = lost_frames(exchange(run, _frames(bench), say, alone=False, meanwhile=load)[0])
     except Undecided as error:  # what the ports themselves have counted is sure all the same
         undecided.append(str(error))
-    exposure.note(Exposure.LOADED_SECONDS, looks[bench.ports[0]][-1].at_s - looks[bench.ports[0]][0].at_s)
+    run.notes.exposed(Exposure.LOADED_SECONDS, looks[bench.ports[0]][-1].at_s - looks[bench.ports[0]][0].at_s)
     for line in (*load_rates.lines(looks), *map(str, lost)):
         say(line)
     troubles = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
@@ -88,7 +87,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     blame([*troubles, *numbered])
     load_rates.require_no_stall(looks, wanted, stood)
     if wanted is not None:
-        judge_questions(load_rates.questions(looks, wanted, befores))
+        judge_questions(run.notes, load_rates.questions(looks, wanted, befores))
     if undecided or unknown:
         raise Undecided("\n".join([*undecided, *unknown]))
     run.card.known(run.card.section(fraction, FRACTION), FRACTION)

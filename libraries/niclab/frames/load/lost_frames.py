@@ -96,22 +96,21 @@ def too_many_under_load(lost: Iterable[LostFrames], per_s: int) -> list[TooManyL
 
 
 def _where_under_load(each: LostFrames) -> tuple[str, Culprit]:
-    """Return where frames were lost among others: only counters that cover the loss prove anything.
+    """Return where frames were lost among others, and by whom for sure.
 
-    A frame that nobody has counted as lost, and that did not arrive at the port, may have found a full queue of a cable
-    that has one, or of a switch.
+    The ports count the load as well. So what the tool had no room for, however little, hides where the rest was lost:
+    those frames passed the ports, as ones that are lost behind a port do. A frame that nobody has counted as lost, and
+    that did not arrive at the port, may have found a full queue of a cable that has one, or of a switch.
     """
     leg, lost = each.leg, each.lost
     if leg.looks[1].dropped:
         return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
     if leg.unknown_where:
         return leg.unknown_where, Culprit.TOOL
+    if proven := leg.refused(lost):
+        return proven
     sending, receiving = leg.counted
     counts = f"{leg.sender.name} counted {sending.tx_packets} sent, {leg.receiver.name} {receiving.rx_packets} received"
-    if sending.tx_dropped + sending.tx_errors >= lost:
-        return f"counted as dropped by {leg.sender.name}", culprit_of(leg.sender)
-    if receiving.rx_lost >= lost:
-        return f"{receiving.rx_lost} counted as lost by {leg.receiver.name}", culprit_of(leg.receiver)
     if abs(receiving.rx_packets - sending.tx_packets) <= lost // 2:
         return f"lost behind {leg.receiver.name}: {counts}", culprit_of(leg.receiver)
     return f"counted by nobody as lost: {counts}", Culprit.TOOL

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from niclab.bench.records import BenchPath, Port, Role
-from niclab.core import figures
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.core.wait import persistent_problems
@@ -213,7 +212,7 @@ class Bonds:
         witnesses = self._run.part(Witnesses)
         found = [Explained(loss.path, loss.cause, witnesses.ask(loss.path)) for loss in self._lost]
         for each in found:
-            figures.note(each.figure())
+            self._run.notes.figure(each.figure())
             say(str(each))
         return found
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from niclab.core.verdict import BenchFault
-from niclab.files.yaml import shown_file
+from niclab.files.document import shown_file
 from niclab.report import write_atomically
 from niclab.report.evidence.runfolder import EVIDENCE_FOLDER, record_inputs
 

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 from niclab.bench.bench_commands import Controller, in_words
 from niclab.bench.records import Bench, Role
-from niclab.core.marks import MarkKind, timed
+from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
+from niclab.run.run_notes import RunNotes
 
 BOTH = "dut and peer"
 """Subject of the boot that the bench's own commands make."""
 
 
-def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller) -> None:
+def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller, notes: RunNotes) -> None:
     """Insert the card and boot the systems where the bench has commands for it, and start a bench that is down.
 
     Args:
@@ -21,6 +22,7 @@ def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller) 
         card: Name of the card sheet.
         journal: Takes the undo of every change before it is made.
         controller: Runs the commands.
+        notes: Take how long the bench boots.
 
     Raises:
         BenchFault: A command of the bench fails.
@@ -30,16 +32,16 @@ def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller) 
         return
     if commands.inserted is not None:
         wanted = dict.fromkeys((role.value for role in Role), card)
-        _change(bench, journal, controller, commands.inserted, commands.insert_command, wanted, f"gets {card}")
+        news = f"gets {card}"
+        _change(bench, journal, controller, notes, commands.inserted, commands.insert_command, wanted, news)
     if commands.systems is not None:
         wanted = {role.value: bench.server(role).boots for role in Role}
-        _change(
-            bench, journal, controller, commands.systems, commands.boot_command, wanted, f"boots {in_words(wanted)}"
-        )
+        news = f"boots {in_words(wanted)}"
+        _change(bench, journal, controller, notes, commands.systems, commands.boot_command, wanted, news)
     if controller.run(commands.status).returncode:
         undo = Action(ActionKind.LOCAL, "controller", commands.down)
         journal.register("bench", f"{bench.name} was down and is brought up", undo)
-        with timed(MarkKind.BOOT, BOTH):
+        with notes.timed(MarkKind.BOOT, BOTH):
             controller.check(commands.up)
 
 
@@ -75,6 +77,7 @@ def _change(
     bench: Bench,
     journal: Journal,
     controller: Controller,
+    notes: RunNotes,
     showing: str,
     changing: Callable[[dict[str, str]], str | None],
     wanted: dict[str, str],
@@ -87,5 +90,5 @@ def _change(
         return
     what = f"{bench.name} had {in_words(found)} and {news}"
     journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
-    with timed(MarkKind.BOOT, BOTH):
+    with notes.timed(MarkKind.BOOT, BOTH):
         controller.check(there)

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from niclab.bench.records import OperatingSystem
-from niclab.core import marks, notes
 from niclab.core.marks import MarkKind
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -136,7 +135,7 @@ class _Ladder:
         seconds = round(deadline.seconds - deadline.left, 3)
         rung = Rung(self._server.name, step, outcome, deadline_s, seconds, round(time.time(), 3), text or "no words")
         self.recovery.rungs.append(rung)
-        notes.add(FILE, asdict(rung))
+        self._server.notes.add(FILE, asdict(rung))
         return outcome is StepEnding.RECOVERED
 
     def _console(self, deadline: Deadline) -> str:
@@ -238,7 +237,7 @@ def recover(server: Server) -> Recovery:
         recovered = ladder.climb()
     finally:
         by = ladder.recovery.by or "nothing"
-        marks.note(MarkKind.RECOVERY, f"{server.name}: {by}", time.monotonic() - begun)
+        server.notes.mark(MarkKind.RECOVERY, f"{server.name}: {by}", time.monotonic() - begun)
     if not recovered:
         lines = [f"  {each.step}: {each.outcome}: {each.text.splitlines()[0]}" for each in ladder.recovery.rungs]
         head = f"{server.name} is out of service: it does not answer, and cannot be recovered:"

@@ -14,7 +14,7 @@ from niclab.hosts.host_records import Counters
 from niclab.run.run import Run
 from niclab.settings.dut_ports import DutPort, Show
 from niclab.settings.offloads.offload_table import OffloadRow, on_or_off, put_features_back, rows
-from niclab.settings.offloads.unsafe import UnsafeChecksums
+from niclab.settings.offloads.unsafe import switch_offload
 
 Traffic = Callable[[Run, BenchPath, Role], AbstractContextManager[object]]
 """Keeps TCP flowing over a path from the server with that role, inside the ``with`` block."""
@@ -84,8 +84,7 @@ def follows_the_switch(
 def _growth(dut: DutPort, row: OffloadRow, proof: Proof, on: bool, seconds: float) -> tuple[int, int | None]:
     """Switch an offload for a while; by how much its counter grows, and the counter that it is compared with."""
     with put_features_back(dut, f"{row.name.value} is switched"):
-        dut.run.part(UnsafeChecksums).before(dut.place, row.name, on)
-        attempt = dut.host.settings.set_feature(dut.iface, row.set_words[0], on)
+        attempt = switch_offload(dut.run, dut.port, row.name, row.set_words[0], on)
         if row.feature(dut, attempt.now).on is not on:
             raise BenchFault(f"{dut.place}: {row.name.value} could not be switched {on_or_off(on)} ({attempt.refused})")
         before = dut.host.counts.counters(dut.iface)

@@ -12,7 +12,7 @@ from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.dut_ports import DutPort, dut_ports, refusal
 from niclab.settings.offloads.offload_table import OffloadRow, on_or_off, put_features_back, rows, table
-from niclab.settings.offloads.unsafe import UnsafeChecksums
+from niclab.settings.offloads.unsafe import switch_offload
 
 
 def as_delivered(run: Run) -> None:
@@ -117,8 +117,7 @@ def _tried(dut: DutPort, row: OffloadRow, before: Features) -> list[str]:
     problems = list[str]()
     for word in row.set_words:
         for on in (False, True):
-            dut.run.part(UnsafeChecksums).before(dut.place, row.name, on)
-            attempt = dut.host.settings.set_feature(dut.iface, word, on)
+            attempt = switch_offload(dut.run, dut.port, row.name, word, on)
             problems += _judged(dut, row, on, before, attempt)
             before = attempt.now
     return problems

@@ -25,7 +25,6 @@ from niclab.card import (
 from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable
-from niclab.core.wait import Deadline
 from niclab.report.pages.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -39,10 +38,10 @@ from niclab.traffic.limits import limit, receive_window
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import endpoints, measuring
-from niclab.traffic.runs.asker import Asker
+from niclab.traffic.runs.asker import ToldAsker
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.measuring import Session
-from niclab.traffic.runs.progress import Pace, Progress, Tell
+from niclab.traffic.runs.progress import Tell
 from niclab.traffic.runs.traffic_run import EndOfRun, TrafficRun
 from niclab.traffic.tools import round_trips
 from niclab.traffic.tools.tool import Order, TrafficTest
@@ -199,26 +198,16 @@ def ask(
         Undecided: The time was spent before the first look.
     """
     order = order_of(run, effect, budget.run_s)
-    source = source or f"sheet {run.card.name}, {effect.name}"
     measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, effect.sender))
-    name = measured.ends.name
-    plan = _plan(run, effect, order, budget)
-    pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
-    subject, unit = f"{name}, {effect.name}", kept_figures.METRICS[effect.figure][1]
-    progress = Progress(subject, unit, 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     variants = Variants(run, Way(path, effect.sender), settings)
-    expected = _expected(measured, effect.wanted, source)
-    watch = standstill.watch(run)
-    asker = Asker(f"{name}: {effect.name}", plan, Deadline(budget.most_s))
-    runs = _Runs(measured, effect, order, variants, progress, watch, asker)
+    expected = _expected(measured, effect.wanted, source or f"sheet {run.card.name}, {effect.name}")
+    watch, asker = standstill.watch(run), _asker(measured, effect, order, budget, tell)
+    runs = _Runs(measured, effect, order, variants, watch, asker)
     pairs, result = runs.pairs(expected)
-    figures = {
-        WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
-        WITH: (settings[WITH], [two for _, two in pairs]),
-    }
+    figures = {each: (settings[each], [pair[at] for pair in pairs]) for at, each in enumerate((WITHOUT, WITH))}
     return EffectAnswer(
-        run=name,
+        run=measured.ends.name,
         name=effect.name,
         what=", ".join(map(str, effect.change)) or effect.name,
         wanted=effect.wanted,
@@ -227,7 +216,7 @@ def ask(
         runs=tuple(runs.made),
         before=measured.before,
         hindrances=measured.hindrances(asker.runs),
-        compared=kept_figures.compare(measured, effect, order, figures, plan),
+        compared=kept_figures.compare(measured, effect, order, figures, asker.plan),
     )
 
 
@@ -243,11 +232,9 @@ class _Runs:
     effect: Effect
     order: Order
     variants: Variants
-    progress: Progress
     watch: standstill.StandstillWatch
-    asker: Asker
+    asker: ToldAsker
     made: list[tuple[str, TrafficRun]] = field(default_factory=list)
-    count: int = 0
     _stack: ExitStack = field(default_factory=ExitStack)
     _session: tuple[str, Session] | None = None
 
@@ -272,9 +259,7 @@ class _Runs:
             found = self.asker.keep(self._session_of(variant, way).measure(self.order))
             self.made.append((variant, found))
             value = value_of(found, self.effect.figure)
-        self.count += 1
-        self.progress.made(self.count, value)
-        return value
+        return self.asker.told(value)
 
     def close(self) -> None:
         """End the tool's server."""
@@ -309,15 +294,17 @@ def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
     return {WITHOUT: effect.under + effect.against, WITH: effect.under + effect.change}
 
 
-def _plan(run: Run, effect: Effect, order: Order, budget: EffectBudget) -> SamplingPlan:
-    is_rate = effect.figure is Figure.MBPS
-    return SamplingPlan(
+def _asker(measured: MeasuredPath, effect: Effect, order: Order, budget: EffectBudget, tell: Tell) -> ToldAsker:
+    tool = tool_of(measured.run.bench.traffic)
+    plan = SamplingPlan(
         first_look=budget.first_look,
         met_from=budget.met_from,
         most=budget.most,
         warm_up_runs=1,
-        resolution=tool_of(run.bench.traffic).resolution_bps(order) / 1e6 if is_rate else 0.0,
+        resolution=tool.resolution_bps(order) / 1e6 if effect.figure is Figure.MBPS else 0.0,
     )
+    subject, unit = f"{measured.ends.name}, {effect.name}", kept_figures.METRICS[effect.figure][1]
+    return ToldAsker(subject, unit, plan, order.duration_s + tool.omitted_s, budget.most_s, tell, runs_each=2)
 
 
 def value_of(measured: TrafficRun, figure: Figure) -> float:

@@ -178,7 +178,7 @@ class _Asked:
         if not self.answers:
             kinds = {type(error) for _, error in self.others}
             raise (kinds.pop() if len(kinds) == 1 else NotApplicable)("; ".join(texts))
-        experiment.judge([EffectAnswers("effects", tuple(self.answers))])
+        experiment.judge(self.run.notes, [EffectAnswers("effects", tuple(self.answers))])
 
 
 def _ask_silicon(run: Run, asked: Effect, budget: EffectBudget, tell: Tell) -> EffectAnswer:

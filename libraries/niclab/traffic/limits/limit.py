@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
-from niclab.core.wait import Deadline
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
-from niclab.stats.measurements import Key, Measurement, add
+from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic import WorthlessResult
@@ -20,10 +19,10 @@ from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import discarded, endpoints, measuring, retransmissions
-from niclab.traffic.runs.asker import Asker
+from niclab.traffic.runs.asker import ToldAsker
 from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.experiment import Answer, Question
-from niclab.traffic.runs.progress import Pace, Progress, Tell
+from niclab.traffic.runs.progress import Tell
 from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order, TrafficTool
 from niclab.traffic.tools.tool_choice import tool_of
@@ -138,22 +137,14 @@ def ask(
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     tool, order = tool_of(run.bench.traffic), Order(duration_s=budget.run_s)
     measured = MeasuredPath.looked_at(run, path, _ends(run, path, sender, over))
-    expected, key, name = measured.expected(fraction), measured.key(order), measured.ends.name
-    if over is not None:
-        key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
-        name = f"{name} over {over.words}"
-    plan = _plan(tool, order, budget)
-    pace = Pace(budget.run_s + tool.omitted_s)
-    progress = Progress(measured.ends.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
-    asker = Asker(name, plan, Deadline(budget.most_s))
-    measurement = _measurement(name, key)
+    expected, measurement = measured.expected(fraction), _measurement(measured, order, over)
+    name, plan = _name(measured, over), _plan(tool, order, budget)
+    asker = ToldAsker(name, UNIT, plan, budget.run_s + tool.omitted_s, budget.most_s, tell)
     against = Against.stored(run, measurement, plan)
     with measuring.session(run, path, sender, measured.rate_mbps, over.interfaces if over else None) as session:
 
         def one_run() -> float:
-            found_mbps = mbps(asker.keep(session.measure(order)))
-            progress.made(len(asker.runs), found_mbps)
-            return found_mbps
+            return asker.told(mbps(asker.keep(session.measure(order))))
 
         def settled(values: Sequence[float]) -> bool:
             resent = retransmissions.result(run, asker.counted(values), plan)
@@ -193,10 +184,17 @@ def _plan(tool: TrafficTool, order: Order, budget: LimitBudget) -> SamplingPlan:
     )
 
 
-def _measurement(name: str, key: Key) -> Measurement:
+def _name(measured: MeasuredPath, over: OverInterfaces | None) -> str:
+    return measured.ends.name if over is None else f"{measured.ends.name} over {over.words}"
+
+
+def _measurement(measured: MeasuredPath, order: Order, over: OverInterfaces | None) -> Measurement:
     """Return the measurement, with no figure yet worth keeping."""
+    key = measured.key(order)
+    if over is not None:
+        key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
     return Measurement(
-        test=f"{name} reaches the limit of TCP",
+        test=f"{_name(measured, over)} reaches the limit of TCP",
         metric=METRIC,
         unit=UNIT,
         better=Direction.HIGHER,

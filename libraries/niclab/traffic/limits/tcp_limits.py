@@ -31,7 +31,7 @@ def judge_paths(run: Run, sender: Role, profile: Profile, reporter: Reporter) ->
     for path in run.bench.paths:
         answers.append(limit.ask(run, path, sender, BUDGETS[profile], reporter.progress))
         experiment.show(answers[-1], reporter)
-    experiment.judge(answers)
+    experiment.judge(run.notes, answers)
 
 
 def judge_bonds(run: Run, sender: Role, profile: Profile, reporter: Reporter) -> None:
@@ -57,4 +57,4 @@ def judge_bonds(run: Run, sender: Role, profile: Profile, reporter: Reporter) ->
     )
     answer = limit.ask(run, run.bench.paths[0], sender, BUDGETS[profile], reporter.progress, over)
     experiment.show(answer, reporter)
-    experiment.judge([answer])
+    experiment.judge(run.notes, [answer])

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
-from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, CardFailure, Undecided, fail_with
@@ -201,7 +200,7 @@ class Failover:
         for each in report.directions:
             late = each.proven_ms > allowed.limit_ms
             open_ended = each.at_most_ms > allowed.limit_ms or not each.over
-            figures.note(
+            self.run.notes.figure(
                 NotedFigure(
                     kind=FigureKind.FAILOVER,
                     subject=f"{event} by {self._cause.value}, {each.name}",

@@ -12,6 +12,7 @@ from niclab.stats.questions import Expected, Outcome
 from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.runner import measure_effect, measure_limit
 from niclab.traffic.runs import discarded
+from niclab.traffic.runs.progress import Pace, Progress, Tell
 from niclab.traffic.runs.traffic_run import TrafficRun
 
 Enough = Callable[[Sequence[float]], bool]
@@ -111,3 +112,34 @@ class Asker:
         except Undecided as error:
             shared = f"; {self._shared_by} together may take {self._time.seconds:g} s" if self._shared_by else ""
             raise Undecided(f"{self._subject}: {error}{shared}") from error
+
+
+class ToldAsker(Asker):
+    """Asks one question that has its time to itself, and reports progress where the runs may last long.
+
+    Args:
+        subject: What is measured, for messages.
+        unit: Of its figures.
+        plan: How many figures at least and at most, and the confidence.
+        run_s: Time of a run in s, with the seconds that its tool leaves out.
+        most_s: No counted run begins later than this after the first, in s.
+        tell: Takes the progress.
+        runs_each: Runs behind one counted figure: 2 where it is a pair.
+
+    Attributes:
+        plan: The plan.
+    """
+
+    def __init__(
+        self, subject: str, unit: str, plan: SamplingPlan, run_s: float, most_s: float, tell: Tell, runs_each: int = 1
+    ) -> None:
+        super().__init__(subject, plan, Deadline(most_s))
+        self.plan, self._made = plan, 0
+        most, warm_up_runs = runs_each * plan.most, runs_each * plan.warm_up_runs
+        self._progress = Progress(subject, unit, most, warm_up_runs, Pace(run_s), most_s, tell)
+
+    def told(self, figure: float) -> float:
+        """Report the figure of the next run, and return it."""
+        self._made += 1
+        self._progress.made(self._made, figure)
+        return figure

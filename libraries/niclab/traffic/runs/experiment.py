@@ -12,14 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.marks import MarkKind, note
+from niclab.core.marks import MarkKind
 from niclab.core.plain import as_json
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.pages.charts import Chart
 from niclab.report.reporter import Reporter
+from niclab.run.run_notes import RunNotes
 from niclab.stats.conclude import conclude
 from niclab.stats.questions import Outcome, rounded
 from niclab.traffic.runs import traffic_run
@@ -87,12 +87,13 @@ def show(answer: Answer, reporter: Reporter) -> None:
     reporter.attach(f"{charts[0].title}.json", text, "application/json")
 
 
-def judge(answers: Sequence[Answer]) -> None:
+def judge(notes: RunNotes, answers: Sequence[Answer]) -> None:
     """End the check: return only when there is a question, and every one is met.
 
     Warnings of the answers are noted for the certificate, whatever the end.
 
     Args:
+        notes: Those of the run.
         answers: What was found.
 
     Raises:
@@ -104,13 +105,14 @@ def judge(answers: Sequence[Answer]) -> None:
     asked = [question for answer in answers for question in answer.questions()]
     if not asked:
         raise NotApplicable("; ".join(answer.why_not_judged() for answer in answers))
-    judge_questions(asked)
+    judge_questions(notes, asked)
 
 
-def judge_questions(asked: Sequence[Question]) -> None:
+def judge_questions(notes: RunNotes, asked: Sequence[Question]) -> None:
     """End the check: return only when every question is met. Each is noted as a figure, with its warnings.
 
     Args:
+        notes: Those of the run.
         asked: The questions, at least one.
 
     Raises:
@@ -119,9 +121,9 @@ def judge_questions(asked: Sequence[Question]) -> None:
         Undecided: The runs cannot tell.
     """
     for each in asked:
-        figures.note(figure_of(each))
+        notes.figure(figure_of(each))
         for warning in each.result.warnings:
-            note(MarkKind.OUTLIER, f"{each.subject}: {warning}")
+            notes.mark(MarkKind.OUTLIER, f"{each.subject}: {warning}")
     hindered = [each for each in asked if each.result.decision is Decision.MISSED and each.hindrances]
     others = {each.subject: each.result for each in asked if each not in hindered}
     faults = [

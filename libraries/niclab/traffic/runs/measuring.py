@@ -11,9 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from niclab.bench.records import BenchPath, Port, Role
-from niclab.core import exposure
 from niclab.core.exposure import Exposure
-from niclab.core.marks import MarkKind, note
+from niclab.core.marks import MarkKind
 from niclab.core.parallel import side_by_side
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.counts.load_records import FrameCounters, counted_at, load_between
@@ -107,8 +106,8 @@ def session(
     with ExitStack() as undoing:
         watch = watch or standstill.watch(run)
         undoing.enter_context(endpoints.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
-        switch, count = SwitchCountWatch(run, path), run.part(RunCount)
-        yield Session(ends, tool, route, _interfaces(run, ends, over), switch, line_mbps, watch, count, over is None)
+        looks, switch = Looks(watch, _interfaces(run, ends, over)), SwitchCountWatch(run, path)
+        yield Session(run, ends, tool, route, looks, switch, line_mbps, watch, over is None)
 
 
 class Session:
@@ -119,20 +118,19 @@ class Session:
 
     def __init__(
         self,
+        run: Run,
         ends: Ends,
         tool: TrafficTool,
         route: Route,
-        interfaces: Mapping[Role, str],
+        looks: Looks,
         switch: SwitchCountWatch,
         line_mbps: float,
         watch: standstill.StandstillWatch,
-        count: RunCount,
         are_ports: bool,
     ) -> None:
-        self._count, self._are_ports = count, are_ports
+        self._count, self._notes, self._are_ports = run.part(RunCount), run.notes, are_ports
         self._ends, self._tool, self._route = ends, tool, route
-        self._looks = Looks(watch, interfaces)
-        self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
+        self._looks, self._switch, self._line_mbps, self._watch = looks, switch, line_mbps, watch
         self._last: EndLook | None = None
         """The receiver's last look; the sender looks before and after each run, in the command that sends."""
         self._told: standstill.Told | None = None
@@ -166,12 +164,12 @@ class Session:
                 figure = figure_text(found.result)
             run = DiscardedRun(figure, stood)
             self._counted({each.server for each in stood}, order)
-            note(MarkKind.DISCARDED, f"{self._ends.name}: {run}")
+            self._notes.mark(MarkKind.DISCARDED, f"{self._ends.name}: {run}")
             discarded.add(run)
 
     def _counted(self, stood: Collection[str], order: Order) -> None:
         self._count.note(stood, order.duration_s)
-        exposure.note(Exposure.LOADED_SECONDS, order.duration_s)
+        self._notes.exposed(Exposure.LOADED_SECONDS, order.duration_s)
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
         """Since the end of the last run, or since the looks before this one where there was something else between."""

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection
 
 from niclab.bench.records import Role
-from niclab.core import notes
 from niclab.core.wait import pause
 from niclab.report.own_checks.spoiled_runs import FILE, exceeds
 from niclab.run.run import Run
@@ -45,7 +44,7 @@ class RunCount:
         self._made, self._seconds = self._made + 1, self._seconds + seconds
         self._spoiled.update(stood)
         self._alone += set(stood) == {Role.DUT.value}
-        notes.add(FILE, {"stood": sorted(stood), "bound_percent": self._run.bench.discarded_runs_percent})
+        self._run.notes.add(FILE, {"stood": sorted(stood), "bound_percent": self._run.bench.discarded_runs_percent})
 
     def _finish(self) -> None:
         """Compare with an idle dut where it spoiled too many runs, before anything is undone."""
@@ -58,4 +57,4 @@ class RunCount:
         before = both.told()
         pause(seconds)
         stood = [each for each in both.between(before, both.told()) if each.server == Role.DUT.value]
-        notes.add(FILE, {"idle_s": round(seconds, 1), "stood_idle": len(stood)})
+        self._run.notes.add(FILE, {"idle_s": round(seconds, 1), "stood_idle": len(stood)})

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from niclab.core.marks import MarkKind, timed
 from niclab.core.verdict import BenchFault
+from niclab.core.wait import waiting
 from niclab.transports import CommandTimeout
 from niclab.transports.ssh.ssh_records import Result
 
@@ -218,7 +218,7 @@ class Job:
     def _blocked(self, script: str, what: str, within_s: float) -> tuple[str, str, str]:
         """Run a script that waits on the host: the state that it prints first, stdout and stderr of the job."""
         try:
-            with timed(MarkKind.STATE, what):
+            with waiting(what):
                 answer = self.host.run(script, timeout_s=within_s, check=True)
         except CommandTimeout as error:
             raise CommandTimeout(f"{what}: not within {within_s:g} s") from error
