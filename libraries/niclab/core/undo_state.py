@@ -12,6 +12,10 @@ from niclab.core.verdict import BenchFault
 DEADLINE_S = 60.0
 SLOW_DEADLINE_S = 700.0
 """Longer than any flash or installation may take going forth: cut in the middle it leaves the server worse."""
+_WAYS_OUT = (
+    "put the server right and run niclab restore again, or give them up: niclab restore --forget failed --reason TEXT "
+    "(a single one: --forget ID)"
+)
 
 
 class ActionKind(Enum):
@@ -113,8 +117,8 @@ class UndoReport:
             lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
             count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
             first = f"{self.failed[0].subject}: {self.failed[0].what}: {self.failed[0].errors[-1]}"
-            said = f"{count} could not be undone and stay in the journal, such as {first}; niclab restore names them:"
-            raise BenchFault("\n".join([said, *lines]))
+            said = f"{count} could not be undone and stay in the journal, such as {first}"
+            raise BenchFault("\n".join([f"{said}; {_WAYS_OUT}:", *lines]))
 
 
 @dataclass

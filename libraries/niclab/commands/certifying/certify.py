@@ -20,6 +20,7 @@ from niclab.card import Card, load_card
 from niclab.commands.certifying.attempts import note_attempts, put_into_store
 from niclab.commands.certifying.forecast import forecast
 from niclab.commands.certifying.reach import reach
+from niclab.commands.restore import restore_first
 from niclab.commands.results.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import FORWARDED, STARTED_BY, EndRequests, StopOrder, on_ending
@@ -99,8 +100,8 @@ def run(
 
     Raises:
         BenchFault: When the lab has changes that are not allowed, when bench file, sheet, plan, key or suites are
-            wrong, or the certificate cannot be written. A report that cannot be made is a warning: it does not change
-            the verdict.
+            wrong, what earlier runs left cannot be undone, or the certificate cannot be written. A report that cannot
+            be made is a warning: it does not change the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen_plan = load_plan(plan)
@@ -124,6 +125,7 @@ def run(
     if stop is not None and stop.reason:
         raise BenchFault(f"bench {bench.name}: {stop.reason}; nothing was run")
     read_secrets(bench)
+    restore_first(bench)
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     part = f"only the suites {', '.join(suites)} were asked for" if suites else None
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan, partial=part)
