@@ -39,6 +39,7 @@ from niclab.hosts.host_records import (
     PciDevice,
     PcieLink,
     PingResult,
+    Software,
     Statistics,
 )
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
@@ -273,6 +274,9 @@ class FakeHost:
 
     def tools(self, names: Sequence[str]) -> dict[str, str | None]:
         return {name: None if name in self.missing_tools else self.tool_versions.get(name, "6.1") for name in names}
+
+    def software(self, names: Sequence[str]) -> Software:
+        return Software(self.os_release(), self.kernel(), self.tools(names))
 
     def modinfo(self, module: str) -> ModuleFile:
         assert module == "e1000e"
