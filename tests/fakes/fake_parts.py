@@ -133,7 +133,7 @@ FLAT_NAMES: dict[str, dict[str, str]] = {
     "pci": {"driver": "bound_driver", "device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
     "settings": {},
-    "links": {"show_command": "showing_links"},
+    "links": {"names": "interface_names", "show_command": "showing_links"},
     "counts": {},
     "bonds": {"create": "create_bond", "settings": "bond_settings", "modules": "stacking_modules"},
     "undo": {
@@ -268,6 +268,9 @@ class FakeHost:
 
     def os_release(self) -> OsRelease:
         return OsRelease("debian", "12", "Debian 12")
+
+    def interface_names(self) -> frozenset[str]:
+        return frozenset(nic.iface for nic in self.nics)
 
     def is_root(self) -> bool:
         return self.root

@@ -324,6 +324,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "system.evidence_commands": evidence,
     "system.dmesg system.dmesg_mark system.dmesg_since system.look system.trouble": log,
     "pci.functions": lambda one: one.host.pci.functions("8086", "3c08"),
+    "links.names": lambda one: one.host.links.names(),
     "pci.driver": lambda one: one.host.pci.driver(one.root.functions[0]),
     "pci.device": lambda one: one.host.pci.device(one.root.functions[0]),
     "pci.path": lambda one: one.host.pci.path(one.root.functions[0]),

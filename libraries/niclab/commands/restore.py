@@ -63,7 +63,7 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
             undone = taken.undoing.restore(look=look, leaving=leaving)
     elsewhere += taken.bench_servers.left_elsewhere
     for entry in undone:
-        print(f"undone: {entry}")
+        print(f"undone: {entry}" if not entry.gone else f"nothing left to undo: {entry}; {entry.gone}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
     for line in (*_mask_killed(taken), *elsewhere, *comparison.lines):
         print(line)

@@ -38,6 +38,7 @@ class Action:
     """An action that puts something back. It must be idempotent.
 
     ``deadline_s``: how long a ``SHELL`` command may take, in seconds; the bench's commands and power have their own.
+    ``iface``: the interface of whose state in the running kernel alone something is put back; empty for all else.
 
     Raises:
         BenchFault: When ``where`` or ``command`` cannot be of this kind, or the deadline is no time.
@@ -47,6 +48,7 @@ class Action:
     where: str
     command: str
     deadline_s: float = DEADLINE_S
+    iface: str = ""
 
     def __post_init__(self) -> None:
         places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
@@ -70,6 +72,7 @@ class Entry:
     """A change and its undo.
 
     ``at`` is the controller's time (ISO 8601 with offset); ``errors`` are the failed tries so far, the oldest first.
+    ``boot`` is the id of the server's boot in which an interface was changed, ``gone`` why nothing is left to undo.
     """
 
     id: str
@@ -79,7 +82,9 @@ class Entry:
     run: str
     pid: int
     at: str
+    boot: str = ""
     errors: tuple[str, ...] = ()
+    gone: str = ""
 
     @property
     def short_id(self) -> str:
@@ -89,7 +94,7 @@ class Entry:
     def registered(self) -> dict[str, Any]:
         """Return its first line in a journal."""
         fields = {**asdict(self), "action": {**asdict(self.action), "kind": self.action.kind.value}}
-        del fields["errors"]
+        del fields["errors"], fields["gone"]
         return {"event": "registered", **fields}
 
     def __str__(self) -> str:
@@ -142,9 +147,10 @@ def apply_line(state: JournalState, event: dict[str, Any]) -> None:
         case "registered":
             fields = event["action"]
             deadline_s = float(fields.get("deadline_s", DEADLINE_S))  # a journal of before has none
-            action = Action(ActionKind(fields["kind"]), fields["where"], fields["command"], deadline_s)
+            iface, boot = str(fields.get("iface", "")), str(event.get("boot", ""))  # nor these
+            action = Action(ActionKind(fields["kind"]), fields["where"], fields["command"], deadline_s, iface)
             subject, what, run = str(event["subject"]), str(event["what"]), str(event["run"])
-            entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]))
+            entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]), boot)
             state.pending[entry.id] = entry
         case "done":
             if event["id"] not in state.settled:
