@@ -352,6 +352,34 @@ class TestRun:
         (run_file,) = (bench.folder / "results").glob("2*/run.json")
         assert read_run(run_file.parent)["expected_tests"] == 3 and not log.exists()
 
+    def test_a_suite_without_tests_is_refused_by_its_name(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object]
+    ) -> None:
+        (suites / "20__two_words.robot").write_text(FAILING)
+        results = bench.folder / "results"
+        with pytest.raises(BenchFault, match=r"^suites: 20__two_words, slow: no test in this run; expected the name"):
+            certify.run(bench.file, str(bench.sheet), "quick", results, suites=["passing", "20__two_words", "slow"])
+        assert not results.exists() and "run_dir" not in asked
+        ahead = certify.look_ahead(certify.only(["Two Words", "Suites.passing"]))
+        ahead.require_each(["two_words", "Suites.Passing", "Two*", "suites"])
+
+    @pytest.mark.parametrize("end", ["changed", "gone"])
+    def test_a_secret_that_is_changed_or_gone_during_the_run_is_masked(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], end: str
+    ) -> None:
+        file = bench.home / ".local/state/niclab/vbench/virtual/secrets.env"
+        step = {"changed": f"Create File    {file}    CONSOLE_PASSWORD=another-one", "gone": f"Remove File    {file}"}
+        (suites / "passing.robot").write_text(
+            "*** Settings ***\nLibrary    OperatingSystem\n\n*** Test Cases ***\nFirst\n"
+            "    Create File    ${OUTPUT_DIR}/evidence/console-dut.log    console-secret\n"
+            f"    {step[end]}\n"
+        )
+        assert self.run(bench) == 0
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path)
+        log = (run_dir / "evidence" / "console-dut.log").read_text()
+        assert log and "console-secret" not in log
+
     def test_a_failing_dry_run_leaves_no_run_folder(
         self, bench: FakeBench, suites: Path, asked: dict[str, object]
     ) -> None:

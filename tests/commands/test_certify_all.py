@@ -18,12 +18,14 @@ from robot_runs import RobotRun
 from niclab.commands import cli
 from niclab.commands.certifying import certify_all
 from niclab.core.exit_status import ExitStatus
+from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.files.repository import REPOSITORY
 from niclab.report.allure import allure
 from niclab.report.allure.allure_tools import Tools
 from niclab.report.certificate.certificate import certify
+from niclab.report.pages.several import CardRun
 from niclab.traffic.runs import turns
 
 TOY = """
@@ -126,6 +128,36 @@ def test_a_full_disk_of_one_card_takes_no_turn_from_the_others(toy: Toy, monkeyp
     monkeypatch.setattr(certify_all._Benches, "_certify", full)
     assert toy.run("intel-82574l=0 intel-x520=0 intel-82576=0") == ExitStatus.BENCH_FAULT
     assert sorted(called) == ["intel-82574l", "intel-82576", "intel-x520"]
+
+
+def test_a_bench_that_cannot_be_restored_leaves_its_cards_to_the_others(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: Action) -> None:
+        raise BenchFault('dut: Device "enp129s0f0" does not exist.')
+
+    monkeypatch.setenv("HOME", str(toy.folder))
+    undo = Action(ActionKind.SHELL, "dut", "ip address flush dev enp129s0f0")
+    with Journal.for_bench("bench1").hold() as journal:
+        journal.register("dut.p0", "gets an address", undo)
+        assert journal.undo_all(fail).failed
+    taken = list[tuple[str, str]]()
+
+    def qualify(_: object, card: str, bench: str, __: object) -> CardRun:
+        taken.append((card, bench))
+        if len({each for _, each in taken}) < 2:
+            until(lambda: len(taken) == 2, within=20, what="the other bench")
+        if bench == "bench1":
+            return CardRun(card, bench, ExitStatus.BENCH_FAULT, 0.0, None)
+        time.sleep(0.5)
+        return CardRun(card, bench, ExitStatus.CERTIFIED, 0.0, toy.folder / "good")
+
+    monkeypatch.setattr(certify_all._Benches, "_certify", qualify)
+    assert toy.run("intel-82574l=0 intel-x520=0 intel-82576=0 emulex-oce11102=0") == 0
+    assert len([bench for _, bench in taken if bench == "bench1"]) == 1
+    assert len({card for card, bench in taken if bench == "bench2"}) == 4
+    said = capsys.readouterr().out
+    assert "bench1: takes no further card: 1 changes could not be undone, such as dut.p0: gets an address" in said
 
 
 def test_a_request_to_end_reaches_every_run_and_no_other_begins(toy: Toy) -> None:

@@ -161,7 +161,8 @@ def test_when_one_undo_fails_the_others_run_and_it_stays_pending(journal: Journa
         first, second = str(caught.value).splitlines()
         assert first == (
             "1 of 3 changes could not be undone and stay in the journal, such as dut: change 2: ConnectionError: "
-            "dut is gone; niclab restore names them:"
+            "dut is gone; put the server right and run niclab restore again, or give them up: niclab restore "
+            "--forget failed --reason TEXT (a single one: --forget ID):"
         )
         assert second.startswith("dut: change 2 (")
         assert second.endswith("undo: local on controller: undo 2; failed: ConnectionError: dut is gone")

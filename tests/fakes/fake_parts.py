@@ -39,6 +39,7 @@ from niclab.hosts.host_records import (
     PciDevice,
     PcieLink,
     PingResult,
+    Software,
     Statistics,
 )
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
@@ -132,7 +133,7 @@ FLAT_NAMES: dict[str, dict[str, str]] = {
     "pci": {"driver": "bound_driver", "device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
     "settings": {},
-    "links": {"show_command": "showing_links"},
+    "links": {"names": "interface_names", "show_command": "showing_links"},
     "counts": {},
     "bonds": {"create": "create_bond", "settings": "bond_settings", "modules": "stacking_modules"},
     "undo": {
@@ -268,11 +269,17 @@ class FakeHost:
     def os_release(self) -> OsRelease:
         return OsRelease("debian", "12", "Debian 12")
 
+    def interface_names(self) -> frozenset[str]:
+        return frozenset(nic.iface for nic in self.nics)
+
     def is_root(self) -> bool:
         return self.root
 
     def tools(self, names: Sequence[str]) -> dict[str, str | None]:
         return {name: None if name in self.missing_tools else self.tool_versions.get(name, "6.1") for name in names}
+
+    def software(self, names: Sequence[str]) -> Software:
+        return Software(self.os_release(), self.kernel(), self.tools(names))
 
     def modinfo(self, module: str) -> ModuleFile:
         assert module == "e1000e"

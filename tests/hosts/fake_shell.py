@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+
+from niclab.hosts.host_commands import _ASKING
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class FakeShell:
         command = command.removeprefix("export LC_ALL=C; ")
         self.commands.append(command)
         self.timeouts_s[command] = timeout_s
+        if command.startswith(_ASKING):
+            return Answer("".join(map(self._section, asked_in(command))))
         if _CHANGED in command:
             change, show = map(self._answer, command.split(_CHANGED))
             if change.exit_status is None:
@@ -51,6 +57,10 @@ class FakeShell:
             shown, checksum = map(self._answer, command.split(_SUM))
             return Answer(f"{shown.stdout}@ checksum\n{checksum.stdout}", shown.exit_status, shown.stderr)
         return self._answer(command)
+
+    def _section(self, command: str) -> str:
+        answer = self._answer(command)
+        return f"{answer.stdout}\n@ said\n{answer.stderr}\n@ ended {answer.exit_status}\n"
 
     def _answer(self, command: str) -> Answer:
         reply = self.script[self._key(command)]
@@ -70,6 +80,12 @@ class FakeShell:
         beginnings = [key for key in self.script if key.endswith("...") and command.startswith(key.removesuffix("..."))]
         assert len(beginnings) == 1, f"{len(beginnings)} scripted answers for {command!r}"
         return beginnings[0]
+
+
+def asked_in(script: str) -> list[str]:
+    """The commands of a script that runs several."""
+    words = list(shlex.shlex(script.removeprefix(_ASKING), posix=True, punctuation_chars=";{}"))
+    return [after for word, after in pairwise(words) if word == "niclab_ask"]
 
 
 def failed(stderr: str, exit_status: int | None = 1) -> Answer:

@@ -34,6 +34,10 @@ def shown(text: str, counted: str = NETSTAT) -> str:
     return f"{text}--\n{counted}"
 
 
+def test_names() -> None:
+    assert host({"ifconfig -l": "oce0 oce1 lo0\n"})[0].links.names() == {"oce0", "oce1", "lo0"}
+
+
 def test_interface() -> None:
     dut, _ = host({SHOW: [shown(UP), shown(UNPLUGGED), shown(DOWN)]})
     record = dut.links.interface("oce0")

@@ -82,19 +82,24 @@ def test_root() -> None:
         host({"id -u": "root\n"})[0].system.is_root()
 
 
-def test_tools() -> None:
-    script: dict[str, Script] = {
-        "command -v netperf": "/usr/local/bin/netperf\n",
-        "netperf -V": "Netperf version 2.7.1\n",
-        "command -v ifconfig": "/sbin/ifconfig\n",
-        "ifconfig --version": failed("usage: ifconfig 1 2\n"),
-        "command -v fio": failed("", 127),
-        "command -v ping": failed("sh: no\n", 2),
-    }
-    dut, _ = host(script)
-    assert dut.system.tools(["netperf", "ifconfig", "fio"]) == {"netperf": "2.7.1", "ifconfig": "unknown", "fio": None}
+TOOLS: dict[str, Script] = {
+    "command -v netperf && netperf -V": "/usr/local/bin/netperf\nNetperf version 2.7.1\n",
+    "command -v ifconfig && ifconfig --version": Answer("/sbin/ifconfig\n", 1, "usage: ifconfig 1 2\n"),
+    "command -v fio && fio -v": failed("", 127),
+    "command -v ping && ping --version": failed("sh: no\n", 2),
+    "uname -sr": "FreeBSD 13.2-RELEASE\n",
+    "uname -r": "13.2-RELEASE\n",
+}
+
+
+def test_the_software_is_read_by_one_command() -> None:
+    dut, shell = host(TOOLS)
+    found = dut.system.software(["netperf", "ifconfig", "fio"])
+    assert (found.release, found.kernel) == (dut.system.os_release(), "13.2-RELEASE")
+    assert found.tools == {"netperf": "2.7.1", "ifconfig": "unknown", "fio": None}
+    assert len(shell.commands) == 2
     with pytest.raises(BenchFault, match=r"`command -v ping` failed with exit status 2"):
-        dut.system.tools(["ping"])
+        dut.system.software(["ping"])
 
 
 LOG = lines(
@@ -328,7 +333,7 @@ HOSTILE: list[Callable[[FreeBsdHost], object]] = [
     lambda dut: dut.drivers.reload("../x"),
     lambda dut: dut.drivers.parameter("oce", "a b"),
     lambda dut: dut.firmware.has_image("../../etc/passwd"),
-    lambda dut: dut.system.tools(["a;b"]),
+    lambda dut: dut.system.software(["a;b"]),
 ]
 
 

@@ -31,6 +31,10 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
     return LinuxHost(shell, "dut"), shell
 
 
+def test_names() -> None:
+    assert host({"ls /sys/class/net": "enp1s0\nlo\n"})[0].links.names() == {"enp1s0", "lo"}
+
+
 def test_interface() -> None:
     dut, _ = host({IP: [UP, UNPLUGGED]})
     record = dut.links.interface("v0")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from operator import attrgetter
+from pathlib import Path
 
 import pytest
 from examples import text_of
@@ -10,6 +12,7 @@ from fake_shell import Answer, FakeShell, Script, failed, lines
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
+from niclab.hosts.host_records import OsRelease
 from niclab.hosts.kernel.kernel_log import KernelLogMark, LogCut
 from niclab.hosts.linux_host import LinuxHost
 from niclab.transports import CommandTimeout, ConnectionLost
@@ -101,31 +104,77 @@ def test_command_without_exit_status_failed() -> None:
         dut.system.kernel()
 
 
-def test_tools() -> None:
-    dut, _ = host(
-        {
-            "command -v ethtool": "/usr/sbin/ethtool\n",
-            "ethtool --version": "ethtool version 6.1\n",
-            "command -v iperf3": failed("", 127),
-            "command -v ip": "/usr/sbin/ip\n",
-            "ip -V": "ip utility, iproute2-6.1.0, libbpf 1.1.2\n",
-            "command -v foo": "/usr/bin/foo\n",
-            "foo --version": failed("Usage: foo [-4] HOST\n", 2),
-        }
-    )
-    assert dut.system.tools(["ethtool", "iperf3", "ip", "foo"]) == {
-        "ethtool": "6.1",
-        "iperf3": None,
-        "ip": "6.1.0",
-        "foo": "unknown",
+TOOLS: dict[str, Script] = {
+    "command -v ethtool && ethtool --version": "/usr/sbin/ethtool\nethtool version 6.1\n",
+    "command -v iperf3 && iperf3 --version": failed("", 127),
+    "command -v ip && ip -V": "/usr/sbin/ip\nip utility, iproute2-6.1.0, libbpf 1.1.2\n",
+    "command -v foo && foo --version": Answer("/usr/bin/foo\n", 2, "Usage: foo [-4] HOST\n"),
+    "cat /etc/os-release": 'ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+    "uname -r": "6.1.0-18-amd64\n",
+}
+
+
+def test_the_software_is_read_by_one_command() -> None:
+    dut, shell = host(TOOLS)
+    found = dut.system.software(["ethtool", "iperf3", "ip", "foo"])
+    assert found.release == OsRelease("debian", "12", "Debian GNU/Linux 12 (bookworm)")
+    assert found.kernel == "6.1.0-18-amd64"
+    assert found.tools == {"ethtool": "6.1", "iperf3": None, "ip": "6.1.0", "foo": "unknown"}
+    assert len(shell.commands) == 1
+
+
+def test_software_that_cannot_be_read_names_its_command() -> None:
+    dut, _ = host({"cat /etc/os-release": failed("cat: no such file\n"), "uname -r": "6.1.0-18-amd64\n"})
+    with pytest.raises(BenchFault, match=r"`cat /etc/os-release` failed with exit status 1, said: cat: no such file"):
+        dut.system.software([])
+
+
+class RealShell:
+    """This machine's ``sh``, with tools of the folder first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._environment = {"PATH": f"{folder}:/usr/bin:/bin"}
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Answer:
+        words = ["sh", "-c", command]
+        done = subprocess.run(
+            words, env=self._environment, capture_output=True, text=True, timeout=timeout_s, check=check
+        )
+        return Answer(done.stdout, done.returncode, done.stderr)
+
+
+def test_tools_of_a_real_shell(tmp_path: Path) -> None:
+    """What is said on standard error comes last; one that fails or ends its shell is one answer among others."""
+    scripts = {
+        "warns": "echo 'warning 9.9' >&2; echo 'warns 1.2'",
+        "refuses": "echo 'usage 4.5' >&2; exit 2",
+        "silent": "",
+        "talks": "printf 'talks 3.1'",
+        "errs": "echo OpenSSH_9.2p1 >&2",
     }
+    for name, script in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    found = LinuxHost(RealShell(tmp_path), "dut").system.software([*scripts, "nosuch", "errs"]).tools
+    versions = {"warns": "1.2", "refuses": "unknown", "silent": "unknown", "talks": "3.1", "errs": "9.2p1"}
+    assert found == {**versions, "nosuch": None}
+
+
+def test_tools_of_a_shell_that_ends_early_are_a_fault() -> None:
+    class Cut(RealShell):
+        def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Answer:
+            answer = super().run(command, timeout_s=timeout_s, check=check)
+            return Answer(answer.stdout[:-30], None, answer.stderr)
+
+    with pytest.raises(BenchFault, match="`command -v sh && sh --version` failed with no exit status"):
+        LinuxHost(Cut(Path("/")), "dut").system.software(["ls", "sh"])
 
 
 @pytest.mark.parametrize("name", ["ethtool; reboot", "", "-x", "$(id)", "/bin/sh"])
 def test_tool_names_are_checked_before_anything_runs(name: str) -> None:
     dut, shell = host({})
     with pytest.raises(BenchFault, match=r"dut: tool .*; expected the name of a program"):
-        dut.system.tools([name])
+        dut.system.software([name])
     assert shell.commands == []
 
 

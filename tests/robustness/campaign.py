@@ -36,7 +36,7 @@ import parts
 import process
 import slots
 
-SUITES = ("05__bench", "identity", "link", "20__over_switch")
+SUITES = ("bench", "identity", "link", "over_switch")
 HEAD = ("run", "strike", "at", "took s", "verdicts", "restored", "felt", "judged")
 SUMMARY = ("strike", "runs", "felt", "taken well")
 RECOVERY_S = 420.0

@@ -20,7 +20,7 @@ import campaign
 import nightly
 from nightly import Nightly
 
-SUITES = ("identity", "link", "60__settings", "10__over_cables")
+SUITES = ("identity", "link", "settings", "over_cables")
 HEAD = ("run", "killed at s", "test", "restored s", "bench")
 
 

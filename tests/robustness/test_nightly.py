@@ -13,6 +13,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
+from robot.api import TestSuite
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path += [str(REPOSITORY / "tests" / "controls")]
@@ -33,6 +34,14 @@ from wait import until  # noqa: E402
 OWN = dict.fromkeys(nightly.OWN_CHECKS, "pass")
 SOUND = Outcome(1, 60, None, {"Q.A": "pass", "Q.B": "not-applicable"} | OWN, {}, ("The run is partial: x.",), True)
 RED = replace(SOUND, verdicts=SOUND.verdicts | {"Q.A": "bench-fault"}, messages={"Q.A": "BenchFault: dut BMC: away"})
+
+
+@pytest.mark.parametrize("suite", sorted({*campaign.SUITES, *kills.SUITES}))
+def test_each_suite_of_a_run_has_tests(suite: str) -> None:
+    """Robot Framework says nothing of a name without tests, as long as another one has some."""
+    every = TestSuite.from_file_system(REPOSITORY / "suites")
+    every.filter(included_suites=[suite])
+    assert every.test_count > 3
 
 
 def changed(**verdicts: str) -> Outcome:

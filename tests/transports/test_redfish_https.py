@@ -98,6 +98,15 @@ def test_a_ca_file_that_is_missing_or_empty_is_named(endpoint: RedfishEndpoint, 
         Redfish(replace(endpoint, ca_file=empty)).power_status()
 
 
+def test_a_ca_file_that_others_may_write_is_refused(endpoint: RedfishEndpoint) -> None:
+    assert endpoint.ca_file is not None
+    endpoint.ca_file.chmod(0o666)
+    with pytest.raises(BenchFault, match=r"group or others may write this ca_file .*chmod go-w"):
+        Redfish(endpoint).power_status()
+    endpoint.ca_file.chmod(0o644)
+    assert Redfish(endpoint).power_status() is PowerState.OFF
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "127.0.0.1", "", "https://"])
 def test_a_url_that_is_not_https_is_refused(endpoint: RedfishEndpoint, url: str) -> None:
     with pytest.raises(BenchFault, match=r"dut BMC: url is .*; expected https://host"):

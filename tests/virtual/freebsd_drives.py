@@ -224,8 +224,9 @@ def evidence(server: Server) -> None:
 
 def tools(server: Server) -> None:
     host = server.host.system
-    found = host.tools([*host.needed_tools(), "iperf3", "netperf"])
-    assert None not in [found[name] for name in host.needed_tools()] and found["netperf"] is None
+    found = host.software([*host.needed_tools(), "iperf3", "netperf"])
+    assert None not in [found.tools[name] for name in host.needed_tools()] and found.tools["netperf"] is None
+    assert (found.release, found.kernel) == (host.os_release(), host.kernel())
 
 
 def panic(server: Server) -> None:
@@ -319,10 +320,11 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "system.kernel": lambda one: one.host.system.kernel(),
     "system.os_release": lambda one: one.host.system.os_release(),
     "system.is_root": lambda one: one.host.system.is_root(),
-    "system.tools system.needed_tools": tools,
+    "system.software system.needed_tools": tools,
     "system.evidence_commands": evidence,
     "system.dmesg system.dmesg_mark system.dmesg_since system.look system.trouble": log,
     "pci.functions": lambda one: one.host.pci.functions("8086", "3c08"),
+    "links.names": lambda one: one.host.links.names(),
     "pci.driver": lambda one: one.host.pci.driver(one.root.functions[0]),
     "pci.device": lambda one: one.host.pci.device(one.root.functions[0]),
     "pci.path": lambda one: one.host.pci.path(one.root.functions[0]),

@@ -82,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     card.set_defaults(run=_new_card)
     undo = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
     undo.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
-    undo.add_argument("--forget", metavar="ID", default="", help="give up a change, or the state, with a reason")
+    undo.add_argument(
+        "--forget", metavar="ID|failed|state", default="", help="give up a change, every one that failed, or the state"
+    )
     undo.add_argument("--reason", metavar="TEXT", default="", help="why --forget; kept in the journal")
     undo.add_argument("--steal", action="store_true", help="break the leases of others on the servers first")
     undo.add_argument("--wait", type=float, default=0, metavar="S", help="seconds a run on the bench has to end")

@@ -214,10 +214,11 @@ def _root(server: Server) -> str:
 
 def _tools(server: Server, bench: Bench) -> str:
     wanted = (*server.host.system.needed_tools(), *tool_of(bench.traffic).programs)
-    versions = server.host.system.tools(wanted)
+    software = server.host.system.software(wanted)
+    versions = software.tools
     if missing := [name for name in wanted if name not in versions or versions[name] is None]:
         raise BenchFault(f"{server.name}: missing: {', '.join(missing)}")
-    found = {**versions, KERNEL: server.host.system.kernel()}
+    found = {**versions, KERNEL: software.kernel}
     if old := too_old(found, OLDEST[server.description.os]):
         shown = ", ".join(f"{name} {found[name]}; expected {oldest} or later" for name, oldest in old.items())
         raise BenchFault(f"{server.name}: too old to be read: {shown}")

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Bench
 from niclab.card import load_card
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import BenchInUse, Journal
@@ -21,8 +22,8 @@ from niclab.run.watching.kept_state import KeptState, compare_with_kept, kept_fo
 
 ANY_CARD = "intel-82574l"
 """Nothing of a sheet is needed to undo."""
-STATE = "state"
-"""The word for the state before the last run, where else the id of a change is given."""
+STATE, FAILED = "state", "failed"
+"""The words for the state before the last run, and for every change whose undo has failed, in place of an id."""
 _WAYS_OUT = f"put it right and run niclab restore again, or accept it: niclab restore --forget {STATE} --reason TEXT"
 
 
@@ -62,11 +63,28 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
             undone = taken.undoing.restore(look=look, leaving=leaving)
     elsewhere += taken.bench_servers.left_elsewhere
     for entry in undone:
-        print(f"undone: {entry}")
+        print(f"undone: {entry}" if not entry.gone else f"nothing left to undo: {entry}; {entry.gone}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
     for line in (*_mask_killed(taken), *elsewhere, *comparison.lines):
         print(line)
     return ExitStatus.CERTIFIED if comparison.is_equal and not elsewhere else ExitStatus.BENCH_FAULT
+
+
+def restore_first(bench: Bench) -> None:
+    """Undo what earlier runs have left pending in the journal of a bench, before another one begins.
+
+    Args:
+        bench: The bench.
+
+    Raises:
+        BenchFault: The bench is in use, or something could not be undone.
+    """
+    if not Journal.for_bench(bench.name).pending():
+        return
+    try:
+        run(bench.file)
+    except BenchFault as error:
+        raise BenchFault(f"bench {bench.name}: was not restored, and nothing was run: {error}") from error
 
 
 def _mask_killed(run: Run) -> list[str]:
@@ -134,13 +152,14 @@ def _ended(bench: str) -> bool:
 
 
 def forget(bench_file: Path, id: str, reason: str) -> ExitStatus:
-    """Give up a change that cannot be undone, or the state before the last run. Nothing else is undone.
+    """Give up changes that cannot be undone, or the state before the last run. Nothing is undone.
 
     The journal keeps who did so, and why.
 
     Args:
         bench_file: The bench file.
-        id: Id of the change, or its beginning, as the messages have it; :data:`STATE` for the state.
+        id: Id of the change, or its beginning, as the messages have it; :data:`FAILED` for every change whose undo has
+            failed; :data:`STATE` for the state.
         reason: Why it need not be undone, or why the bench may be as it is.
 
     Raises:
@@ -149,7 +168,8 @@ def forget(bench_file: Path, id: str, reason: str) -> ExitStatus:
     bench = load_bench(bench_file)
     with Journal.for_bench(bench.name).hold() as journal:
         if id != STATE:
-            print(f"forgotten: {journal.forget(id, reason, who())}")
+            for each in _failed(journal) if id == FAILED else [id]:
+                print(f"forgotten: {journal.forget(each, reason, who())}")
             return ExitStatus.CERTIFIED
         file = journal.state_file
         if not file.exists():
@@ -158,3 +178,11 @@ def forget(bench_file: Path, id: str, reason: str) -> ExitStatus:
         file.unlink()
         print(f"forgotten: {file}")
     return ExitStatus.CERTIFIED
+
+
+def _failed(journal: Journal) -> list[str]:
+    """The ids of the changes whose undo has failed, the newest first."""
+    failed = [entry.id for entry in journal.pending() if entry.errors]
+    if not failed:
+        raise BenchFault(f"{journal.path}: no pending change has failed to be undone; expected one for {FAILED!r}")
+    return failed

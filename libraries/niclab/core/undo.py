@@ -75,6 +75,10 @@ class Journal:
         """Marks on the servers what is of this holder of the journal; on the disk before anything can be marked."""
         self.on_line: Callable[[str], object] = lambda _: None
         """Is called with each line about an entry, once it is on the disk."""
+        self.boots: dict[str, str] = {}
+        """Server -> id of its boot, as last seen; it is kept with each change of an interface."""
+        self.gone: Callable[[Entry], str] = lambda _: ""
+        """Says why nothing is left of a change whose undo has failed; empty where something may be."""
         self._old_tokens: Collection[str] = ()
         self._fd: int | None = None
         self._mask = mask
@@ -143,7 +147,8 @@ class Journal:
         """
         if not subject.strip() or not what.strip():
             raise BenchFault(f"{self.path}: an undo entry without subject or change; expected both, for the report")
-        entry = Entry(uuid.uuid4().hex, subject, what, action, self.run, os.getpid(), _now())
+        boot = self.boots.get(action.where, "") if action.iface else ""
+        entry = Entry(uuid.uuid4().hex, subject, what, action, self.run, os.getpid(), _now(), boot)
         self._append(entry.registered())
         return entry
 
@@ -226,8 +231,8 @@ class Journal:
         """
         self._held()
         self._require_pending(entry)
-        failed = self._try(entry, run)
-        UndoReport((), (failed,) if failed else ()).raise_if_failed()
+        is_settled, tried = self._try(entry, run)
+        UndoReport((), () if is_settled else (tried,)).raise_if_failed()
 
     def undo_all(
         self,
@@ -239,18 +244,15 @@ class Journal:
         """Undo everything pending, newest first; when one fails, the rest is undone all the same.
 
         ``run`` carries out one action and raises when it did not succeed. Only actions of ``kinds``; entries with the
-        ids ``leaving`` stay pending.
+        ids ``leaving`` stay pending. A change of which nothing is left (:attr:`gone`) counts as undone, and says so.
         """
         self._held()
-        done, failed = [], []
+        done, failed = list[Entry](), list[Entry]()
         for entry in self.pending():
             if entry.id in leaving or entry.action.kind not in kinds:
                 continue
-            failure = self._try(entry, run)
-            if failure:
-                failed.append(failure)
-            else:
-                done.append(entry)
+            is_settled, tried = self._try(entry, run)
+            (done if is_settled else failed).append(tried)
         return UndoReport(tuple(done), tuple(failed))
 
     def pending(self) -> list[Entry]:
@@ -272,16 +274,23 @@ class Journal:
     def _of_run(self) -> dict[str, str]:
         return {} if self.folder is None else {"folder": str(self.folder.absolute())}
 
-    def _try(self, entry: Entry, run: Callable[[Action], None]) -> Entry | None:
-        """Undo one entry; None when that succeeded, else the entry with the error."""
+    def _try(self, entry: Entry, run: Callable[[Action], None]) -> tuple[bool, Entry]:
+        """Undo one entry; whether nothing is left to undo, and the entry with the error, or with why it is gone."""
         try:
             run(entry.action)
             self.done(entry)
         except Exception as error:  # noqa: BLE001 - whatever one action raises, the others must have their turn
             if not self._is_pending(entry):
-                return None  # a signal came when it was written down already
-            return self._failed(entry, self._mask(f"{type(error).__name__}: {error}"))
-        return None
+                return True, entry  # a signal came when it was written down already
+            said = self._mask(f"{type(error).__name__}: {error}")
+            try:
+                if gone := self.gone(entry):
+                    self._append({"event": "done", "id": entry.id, "gone": gone, "error": said})
+                    return True, replace(entry, gone=gone)
+            except Exception as unknown:  # noqa: BLE001 - as above
+                said = f"{said} (not known whether anything is left: {unknown})"
+            return False, self._failed(entry, said)
+        return True, entry
 
     def _failed(self, entry: Entry, message: str) -> Entry:
         """The entry with the error, which is written down if the disk takes it."""

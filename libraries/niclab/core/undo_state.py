@@ -12,6 +12,10 @@ from niclab.core.verdict import BenchFault
 DEADLINE_S = 60.0
 SLOW_DEADLINE_S = 700.0
 """Longer than any flash or installation may take going forth: cut in the middle it leaves the server worse."""
+_WAYS_OUT = (
+    "put the server right and run niclab restore again, or give them up: niclab restore --forget failed --reason TEXT "
+    "(a single one: --forget ID)"
+)
 
 
 class ActionKind(Enum):
@@ -34,6 +38,7 @@ class Action:
     """An action that puts something back. It must be idempotent.
 
     ``deadline_s``: how long a ``SHELL`` command may take, in seconds; the bench's commands and power have their own.
+    ``iface``: the interface of whose state in the running kernel alone something is put back; empty for all else.
 
     Raises:
         BenchFault: When ``where`` or ``command`` cannot be of this kind, or the deadline is no time.
@@ -43,6 +48,7 @@ class Action:
     where: str
     command: str
     deadline_s: float = DEADLINE_S
+    iface: str = ""
 
     def __post_init__(self) -> None:
         places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
@@ -66,6 +72,7 @@ class Entry:
     """A change and its undo.
 
     ``at`` is the controller's time (ISO 8601 with offset); ``errors`` are the failed tries so far, the oldest first.
+    ``boot`` is the id of the server's boot in which an interface was changed, ``gone`` why nothing is left to undo.
     """
 
     id: str
@@ -75,7 +82,9 @@ class Entry:
     run: str
     pid: int
     at: str
+    boot: str = ""
     errors: tuple[str, ...] = ()
+    gone: str = ""
 
     @property
     def short_id(self) -> str:
@@ -85,7 +94,7 @@ class Entry:
     def registered(self) -> dict[str, Any]:
         """Return its first line in a journal."""
         fields = {**asdict(self), "action": {**asdict(self.action), "kind": self.action.kind.value}}
-        del fields["errors"]
+        del fields["errors"], fields["gone"]
         return {"event": "registered", **fields}
 
     def __str__(self) -> str:
@@ -113,8 +122,8 @@ class UndoReport:
             lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
             count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
             first = f"{self.failed[0].subject}: {self.failed[0].what}: {self.failed[0].errors[-1]}"
-            said = f"{count} could not be undone and stay in the journal, such as {first}; niclab restore names them:"
-            raise BenchFault("\n".join([said, *lines]))
+            said = f"{count} could not be undone and stay in the journal, such as {first}"
+            raise BenchFault("\n".join([f"{said}; {_WAYS_OUT}:", *lines]))
 
 
 @dataclass
@@ -138,9 +147,10 @@ def apply_line(state: JournalState, event: dict[str, Any]) -> None:
         case "registered":
             fields = event["action"]
             deadline_s = float(fields.get("deadline_s", DEADLINE_S))  # a journal of before has none
-            action = Action(ActionKind(fields["kind"]), fields["where"], fields["command"], deadline_s)
+            iface, boot = str(fields.get("iface", "")), str(event.get("boot", ""))  # nor these
+            action = Action(ActionKind(fields["kind"]), fields["where"], fields["command"], deadline_s, iface)
             subject, what, run = str(event["subject"]), str(event["what"]), str(event["run"])
-            entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]))
+            entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]), boot)
             state.pending[entry.id] = entry
         case "done":
             if event["id"] not in state.settled:

@@ -284,7 +284,7 @@ def _require_pings(run: Run, bench: FrameBench) -> None:
 def _address(run: Run, port: Port, own: str, new: str) -> Iterator[None]:
     server, iface = run.server_of(port), run.interface(port)
     command = server.host.links.mac_command
-    with put_back(run, server, port.name, f"{iface}: MAC address becomes {new}", command(iface, own)):
+    with put_back(run, server, port.name, f"{iface}: MAC address becomes {new}", command(iface, own), iface):
         server.run(command(iface, new))
         found = server.host.links.interface(iface).mac
         if found != new:

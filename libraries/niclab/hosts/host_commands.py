@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -44,6 +44,11 @@ def is_no_answer(result: CommandResult) -> bool:
 
 
 _CHANGED = "@ changed, status"
+_ASKING = (
+    'niclab_ask() { niclab_said=$(eval "$1" 2>&1 >&3); '
+    r"""printf '\n@ said\n%s\n@ ended %s\n' "$niclab_said" $?; }"""
+)
+"""Runs a command: its output, what it said on standard error, and its exit status."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,28 @@ class HostCommands:
         if result.exit_status != 0:
             raise self._failed(command, result)
         return result.stdout
+
+    def _ask(self, commands: Sequence[str], *, timeout_s: float) -> list[CommandResult]:
+        """Run tools one after the other in one round trip, whatever their exit status.
+
+        Args:
+            commands: The commands, for ``sh``.
+            timeout_s: Deadline of all of them together, in seconds.
+
+        Raises:
+            BenchFault: When not every one of them has ended.
+        """
+        steps = "; ".join(f"niclab_ask {shlex.quote(command)}" for command in commands)
+        result = self._try(f"{_ASKING}; {{ {steps}; }} 3>&1", timeout_s=timeout_s)
+        answers, rest = list[CommandResult](), result.stdout
+        for command in commands:
+            shown, _, rest = rest.partition("\n@ said\n")
+            said, _, rest = rest.partition("\n@ ended ")
+            status, _, rest = rest.partition("\n")
+            if not status.isdecimal():
+                raise self._failed(command, result)
+            answers.append(_Said(int(status), shown, said))
+        return answers
 
     def _read(self, command: str, reader: Callable[[str], T], *, timeout_s: float = 60) -> T:
         """Run a tool and read its standard output."""

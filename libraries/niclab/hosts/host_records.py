@@ -282,3 +282,12 @@ class OsRelease:
     id: str
     version_id: str | None
     pretty_name: str | None
+
+
+@dataclass(frozen=True)
+class Software:
+    """``tools``: version of each tool; None when it is not installed, ``unknown`` when it does not say a version."""
+
+    release: OsRelease
+    kernel: str
+    tools: dict[str, str | None]

@@ -170,7 +170,7 @@ def take_down(run: Run, port: Port) -> Entry:
     """
     server = run.server_of(port)
     iface = run.interface(port)
-    undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=True))
+    undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=True), iface=iface)
     entry = run.journal.register(port.name, f"{iface} is taken down", undo)
     server.host.links.set_link(iface, False)
     return entry
@@ -194,7 +194,7 @@ def take_driver(run: Run, port: Port) -> Entry:
     if shared:
         raise NotApplicable(f"{port.place} shares its PCI function with {', '.join(shared)}: both lose the driver")
     iface = run.interface(port)
-    undo = Action(ActionKind.SHELL, server.name, server.host.undo.driver(port.pci, iface))
+    undo = Action(ActionKind.SHELL, server.name, server.host.undo.driver(port.pci, iface), iface=iface)
     entry = run.journal.register(port.name, f"{iface} loses its driver", undo)
     server.host.pci.detach_driver(port.pci)
     return entry

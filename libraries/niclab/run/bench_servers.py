@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from niclab.bench.records import Bench, Role
 from niclab.core.undo import Journal
+from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
 from niclab.report.evidence.evidence import CommandLog
 from niclab.run.acquiring.adopting import adopt
@@ -44,7 +45,18 @@ class BenchServers:
         prepare_leases(self.by_role.values(), self._journal, self._bench.name)
         self._journal.on_line = self._note
         for server in self.by_role.values():
-            server.on_lease = lambda server: self.copy_journal([server])
+            server.on_lease = self._started
+
+    def _started(self, server: Server) -> None:
+        self.copy_journal([server])
+        self._note_boots([server])
+
+    def _note_boots(self, servers: Iterable[Server]) -> None:
+        """Let the journal know the boots of servers; one that may run another system than wanted has none for now."""
+        for server in servers:
+            self._journal.boots.pop(server.name, None)
+            with contextlib.suppress(BenchFault):
+                self._journal.boots[server.name] = server.host.system.boot_id()
 
     def _note(self, line: str) -> None:
         for server in self.by_role.values():
@@ -103,6 +115,7 @@ class BenchServers:
                 server.start_console_log()
         take_leases(self.by_role.values())
         self.copy_journal(self.by_role.values())
+        self._note_boots(server for server in self.by_role.values() if server.lease and server.lease.held)
 
     def look_before_leaving(self, servers: Iterable[Server], *, is_last: bool = False) -> None:
         """Look at servers that the lab is about to restart, to stop or to leave.

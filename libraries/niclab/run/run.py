@@ -87,6 +87,7 @@ class Run:
         self.undoing = UndoExecutor(
             self.bench, self.journal, self.controller, self.bench_servers, lambda: self.switch, self._driver_module
         )
+        self.journal.gone = self.undoing.gone
         self.switch_uptime: Uptime | None = None
         """Uptime of the switch when the bench was acquired."""
         self._parts: dict[object, object] = {}

@@ -12,14 +12,23 @@ from niclab.run.server import Server
 
 
 @contextmanager
-def put_back(taken: Run, server: Server, subject: str, what: str, restoring: str) -> Iterator[None]:
+def put_back(taken: Run, server: Server, subject: str, what: str, restoring: str, iface: str = "") -> Iterator[None]:
     """Restore what the body changes on ``server`` by the command ``restoring``, which must be idempotent.
+
+    Args:
+        taken: The run.
+        server: The server.
+        subject: Whom the change concerns, such as ``dut`` or ``dut.p0``.
+        what: The change in words.
+        restoring: The command that puts it back.
+        iface: The interface of whose state in the running kernel alone it puts something back.
 
     Raises:
         BenchFault: It could not be put back; the journal keeps it for the end of the run. An error of
             the body is reported first.
     """
-    entry = taken.journal.register(subject, what, Action(ActionKind.SHELL, server.name, restoring))
+    undo = Action(ActionKind.SHELL, server.name, restoring, iface=iface)
+    entry = taken.journal.register(subject, what, undo)
     try:
         yield
     except BaseException as error:

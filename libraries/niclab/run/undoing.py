@@ -84,6 +84,30 @@ class UndoExecutor:
             case ActionKind.SWITCH:
                 switch_undo.carry_out(self.switch(), action.command)
 
+    def gone(self, entry: Entry) -> str:
+        """Say why nothing is left of a change of an interface whose undo has failed.
+
+        A change in the running kernel alone is gone with that boot. Where the interface is there, its undo has to
+        succeed all the same.
+
+        Args:
+            entry: The change.
+
+        Returns:
+            The reason; empty where something may be left.
+
+        Raises:
+            BenchFault: The server cannot be asked.
+        """
+        iface = entry.action.iface
+        if entry.action.kind is not ActionKind.SHELL or not (iface and entry.boot):
+            return ""
+        host = self._server(entry.action.where).host
+        now = host.system.boot_id()
+        if now == entry.boot or iface in host.links.names():
+            return ""
+        return f"gone with the boot {entry.boot} of {host.name}: there is no {iface} since the boot {now}"
+
     def undo_newest_first(self, entries: list[Entry]) -> None:
         """Undo changes that were made on one server by its shell, all in one command, and take each off the list.
 

@@ -62,7 +62,7 @@ class DutPort:
             what: What the block changes, for the journal.
             restoring: Idempotent command that puts it back.
         """
-        return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring)
+        return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring, self.iface)
 
     def ask(self, what: str, question: Callable[[str], T]) -> T:
         """Ask for a setting of this port that the sheet names.

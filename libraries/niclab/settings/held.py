@@ -47,7 +47,7 @@ class _Held:
         return self.server.description.os
 
     def changing(self, what: str, restoring: str) -> AbstractContextManager[None]:
-        return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring)
+        return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring, self.iface)
 
     def expect(self, setting: Setting, found: object, expected: object, refused: str | None) -> None:
         """Judge what was read back: the dut's is the card's business, the peer's the bench's."""

@@ -114,7 +114,7 @@ def register_down_and_up(run: Run, path: BenchPath) -> list[Entry]:
     entries = []
     for port in _ends(run, path):
         server, iface = run.server_of(port), run.interface(port)
-        undo = Action(ActionKind.SHELL, server.name, _down_and_up(server.host, iface))
+        undo = Action(ActionKind.SHELL, server.name, _down_and_up(server.host, iface), iface=iface)
         entries.append(run.journal.register(port.name, _why(iface), undo))
     return entries
 
@@ -194,11 +194,12 @@ def _restored(run: Run, path: BenchPath, ports: Sequence[Port], what: str) -> It
         with ExitStack() as undoing:
             for port in _ends(run, path):
                 server, iface = run.server_of(port), run.interface(port)
-                undoing.enter_context(put_back(run, server, port.name, _why(iface), _down_and_up(server.host, iface)))
+                down_and_up = _down_and_up(server.host, iface)
+                undoing.enter_context(put_back(run, server, port.name, _why(iface), down_and_up, iface))
             for port in ports:
                 server, iface = run.server_of(port), run.interface(port)
                 changed = f"{iface}: {what}"
-                undoing.enter_context(put_back(run, server, port.name, changed, server.host.undo.mtu(iface)))
+                undoing.enter_context(put_back(run, server, port.name, changed, server.host.undo.mtu(iface), iface))
             yield
     except BaseException as error:
         try:

@@ -76,7 +76,7 @@ def steered(run: Run, port: Port, kind: SteeringKind, cpus: Sequence[int]) -> It
         raise NotApplicable(f"{server.name} has no CPU {', '.join(map(str, absent))}")
     files = SteeringFiles(server.ssh, server.name, iface, kind)
     before, wanted = files.read(), files.given_to(cpus)
-    with put_back(run, server, port.name, f"{iface}: {kind.value} is steered", files.restoring(before)):
+    with put_back(run, server, port.name, f"{iface}: {kind.value} is steered", files.restoring(before), iface):
         complaint = files.write(wanted)
         shown = files.read()
         blame([port.trouble(text) for text in _not_taken(files, wanted, shown, complaint)])

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from niclab.bench.bench_file import load_bench
@@ -19,6 +20,7 @@ from niclab.commands.certifying.attempts import note_attempts, put_into_store
 from niclab.commands.certifying.forecast import forecast
 from niclab.commands.certifying.reach import reach
 from niclab.commands.certifying.robot_process import RobotProcess
+from niclab.commands.restore import restore_first
 from niclab.commands.results.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import StopOrder
@@ -94,8 +96,8 @@ def run(
 
     Raises:
         BenchFault: When the lab has changes that are not allowed, when bench file, sheet, plan, key or suites are
-            wrong, or the certificate cannot be written. A report that cannot be made is a warning: it does not change
-            the verdict.
+            wrong, what earlier runs left cannot be undone, or the certificate cannot be written. A report that cannot
+            be made is a warning: it does not change the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen_plan = load_plan(plan)
@@ -109,6 +111,7 @@ def run(
     options = [*chosen(bench, card, sheet, profile, systems or {}), *only(suites)]
     tools = look_for_tools()
     ahead = look_ahead(options, bench.secret_names)
+    ahead.require_each(suites)
     cost = forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots)
     for line in cost.lines():
         print(line, flush=True)
@@ -119,6 +122,7 @@ def run(
     if stop is not None and stop.reason:
         raise BenchFault(f"bench {bench.name}: {stop.reason}; nothing was run")
     read_secrets(bench)
+    restore_first(bench)
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     part = f"only the suites {', '.join(suites)} were asked for" if suites else None
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan, partial=part)
@@ -267,15 +271,38 @@ def pages(bench: Bench, sheet: Card) -> list[str]:
 
 @dataclass(frozen=True)
 class Ahead:
-    """The result of a dry run: the tags of each test, and the boots of each server that they order at most."""
+    """The result of a dry run.
+
+    Attributes:
+        tags: Tags of each test.
+        boots: The boots of each server that the tests order at most.
+        suites: Names of the suites that have tests, alone and with those above them.
+    """
 
     tags: tuple[frozenset[str], ...]
     boots: Mapping[Role, int]
+    suites: frozenset[str]
 
     @property
     def tests(self) -> int:
         """The number of the tests."""
         return len(self.tags)
+
+    def require_each(self, suites: Sequence[str]) -> None:
+        """Require that each suite that was asked for has a test: Robot Framework leaves a name out that has none.
+
+        Args:
+            suites: Their names, as of ``robot --suite``.
+
+        Raises:
+            BenchFault: One has none.
+        """
+        there = {_compared(name) for name in self.suites}
+        empty = [suite for suite in suites if not any(fnmatchcase(name, _compared(suite)) for name in there)]
+        if empty:
+            raise BenchFault(
+                f"suites: {', '.join(empty)}: no test in this run; expected the name of a suite with tests"
+            )
 
 
 def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
@@ -301,7 +328,21 @@ def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
             )
         tree = ET.parse(output)
     tags = [frozenset(tag.text or "" for tag in test.iterfind("tag")) for test in tree.iter("test")]
-    return Ahead(tuple(tags), Counter(_boots(tree)))
+    return Ahead(tuple(tags), Counter(_boots(tree)), frozenset(_suites(tree.getroot(), "")))
+
+
+def _suites(above: ET.Element, names: str) -> Iterator[str]:
+    for suite in above.iterfind("suite"):
+        name = suite.get("name", "")
+        full = f"{names}.{name}" if names else name
+        if suite.find(".//test") is not None:
+            yield from (name, full)
+        yield from _suites(suite, full)
+
+
+def _compared(name: str) -> str:
+    """The name of a suite as Robot Framework compares it."""
+    return name.lower().replace(" ", "").replace("_", "")
 
 
 def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:

@@ -19,6 +19,7 @@ from niclab.card.card_file import CARDS
 from niclab.commands.results.report import look_for_tools
 from niclab.core.abort import on_ending
 from niclab.core.exit_status import GRAVEST_FIRST, ExitStatus
+from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import RESULTS
 from niclab.report import warn, write_atomically
@@ -130,13 +131,17 @@ class _Benches:
                 done = CardRun(card, bench, ExitStatus.BENCH_FAULT, 0.0, None)
             self._done[card] = done
             print(f"{card} on {bench}: {done.status.name}, {done.seconds / 60:.1f} min", flush=True)
+            if done.folder is None and (left := _left_changed(bench)):
+                print(f"{bench}: takes no further card: {left}", flush=True)
+                self._queue.appendleft(card)  # nothing was run: another bench may qualify it
+                return
 
     def _certify(self, card: str, bench: str, file: Path) -> CardRun:
         own, begun = self._folder / card, time.monotonic()
-        own.mkdir()
+        own.mkdir(exist_ok=True)  # another bench may have had it
         command = [*NICLAB, "certify", str(file), "--card", card, *self._words]
         environment = os.environ | {LOCK: str(self._folder / "measuring.lock")}
-        with (own / "output.txt").open("wb") as said:
+        with (own / "output.txt").open("ab") as said:
             process = subprocess.Popen(
                 [*command, "--results", str(own)],
                 stdin=subprocess.DEVNULL,
@@ -154,3 +159,12 @@ class _Benches:
         known = ExitStatus(status) if status in usual else ExitStatus.BENCH_FAULT
         latest = own / LATEST
         return CardRun(card, bench, known, time.monotonic() - begun, latest.resolve() if latest.exists() else None)
+
+
+def _left_changed(bench: str) -> str:
+    """Say what could not be undone on a bench; empty where nothing has failed to be."""
+    try:
+        failed = [entry for entry in Journal.for_bench(bench).pending() if entry.errors]
+    except BenchFault as error:
+        return str(error)
+    return "" if not failed else f"{len(failed)} changes could not be undone, such as {failed[0]}"

@@ -17,6 +17,7 @@ from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import Card, load_card
 from niclab.commands.certifying import certify, robot_process
+from niclab.commands.restore import restore_first
 from niclab.commands.results.report import look_for_tools
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
@@ -74,7 +75,7 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
 
     Raises:
         BenchFault: The bench is another than the run's, the run has a certificate or still goes on, its files or the
-            lab have changed since, or the certificate cannot be written.
+            lab have changed since, what it left cannot be undone, or the certificate cannot be written.
     """
     run_dir = run_dir.resolve()
     if sign_with is not None:
@@ -86,6 +87,9 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
     with Journal.for_bench(call.bench.name).hold():  # a run that goes on holds it
         _cut_torn_lines(evidence)
         before = read_so_far(evidence / FILE)
+    is_left = len(before.ended) != read_run(run_dir).get("expected_tests")
+    if is_left:
+        restore_first(call.bench)
     if before.running:
         add_verdict(evidence, before.running, _verdict_of_interrupted(call, evidence, before))
     tools = look_for_tools()
@@ -94,7 +98,7 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
     if new:
         make_whole(run_dir / OUTPUT_NAME, new, _next_part(evidence))
     record_continuation(run_dir, before.running)
-    rc, is_left = 0, len(before.ended) != read_run(run_dir).get("expected_tests")
+    rc = 0
     if is_left:
         options = [*call.options, "--prerunmodifier", f"{CONTINUE}:{evidence}"]
         rc = certify.run_robot(run_dir, options, stop=held.stop if held else None)

@@ -234,7 +234,7 @@ def unmerged(run: Run, port: Port, but: str = "") -> Iterator[None]:
     with ExitStack() as undoing:
         if on:
             restoring = server.host.undo.features(iface, on)
-            undoing.enter_context(put_back(run, server, port.name, f"{iface}: nothing is merged", restoring))
+            undoing.enter_context(put_back(run, server, port.name, f"{iface}: nothing is merged", restoring, iface))
             for word in on.values():
                 shown = server.host.settings.set_feature(iface, word, False).now
         if left := [name for name in on if shown[name].on]:
@@ -259,7 +259,7 @@ def slowly_flushed(run: Run, port: Port, hold_ns: int) -> Iterator[None]:
     before = server.run(f"cat {file}").stdout.strip()
     if not before.isdigit():
         raise BenchFault(f"{server.name}: {file} is {before!r}; expected nanoseconds")
-    with put_back(run, server, port.name, f"{iface}: GRO holds packets", f"echo {before} > {file}"):
+    with put_back(run, server, port.name, f"{iface}: GRO holds packets", f"echo {before} > {file}", iface):
         server.run(f"echo {hold_ns} > {file}")
         yield
 

@@ -49,6 +49,10 @@ class FreeBsdLinks(CommonLinks, FreeBsdCommands):
         place = f" {ip_address(self.name, address)}:{int(port)} "
         return f"sockstat -46l -p {int(port)} | grep ' tcp' | grep -qF '{place}'"
 
+    def names(self) -> frozenset[str]:
+        """The names of all interfaces."""
+        return frozenset(self._run("ifconfig -l").split())
+
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)
 

@@ -44,6 +44,10 @@ class LinuxLinks(CommonLinks):
         source = f"'[{source}]'" if ":" in source else source  # ss takes what follows the last colon for a port
         return f'[ -n "$(ss -Hltn src {source} and sport = :{int(port)})" ]'
 
+    def names(self) -> frozenset[str]:
+        """The names of all interfaces."""
+        return frozenset(self._run(f"ls {_NET}").split())
+
     def interface(self, iface: str) -> Interface:
         return self._record(interface_command(interface_name(self.name, iface)), iface)
 

@@ -36,6 +36,7 @@ _MESSAGES = "sysctl -n kern.msgbuf"
 class FreeBsdSystem(CommonSystem):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
+    RELEASE = "uname -sr"
     VERSION_OPTIONS: ClassVar = {"netperf": "-V", "fio": "-v", "ssh": "-V"}
 
     def needed_tools(self) -> tuple[str, ...]:
@@ -73,11 +74,14 @@ class FreeBsdSystem(CommonSystem):
 
     @emulated("`uname -sr`: releases before 13 have no /etc/os-release")
     def os_release(self) -> OsRelease:
-        return self._read("uname -sr", read_release)
+        return super().os_release()
 
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The kernel's own lines that the message buffer still holds, also those of boots before a warm reboot."""
         return self._read(_MESSAGES, kernel_lines)
+
+    def _read_release(self, text: str) -> OsRelease:
+        return read_release(text)
 
     def _boot_command(self) -> str:
         name = secrets.token_hex(16)

@@ -40,6 +40,7 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 class LinuxSystem(CommonSystem):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
+    RELEASE = "cat /etc/os-release"
     VERSION_OPTIONS: ClassVar = {
         "ip": "-V",
         "bridge": "-V",
@@ -91,12 +92,12 @@ class LinuxSystem(CommonSystem):
         """Memory that programs and drivers may still have."""
         return self._read_file("/proc/meminfo", read_available_bytes)
 
-    def os_release(self) -> OsRelease:
-        return self._read_file("/etc/os-release", read_os_release)
-
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The whole kernel log that the ring buffer still holds."""
         return self._read("dmesg -rS", read_dmesg)
+
+    def _read_release(self, text: str) -> OsRelease:
+        return read_os_release(text)
 
     def _boot_command(self) -> str:
         # the shell reads the file by itself: another program costs a server a twentieth of a second

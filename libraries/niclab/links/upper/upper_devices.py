@@ -239,8 +239,8 @@ def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int, *, moved: bool =
     host.links.add_address(stack.name, str(stack.address))
 
 
-def _register(run: Run, stack: Stack, subject: str, what: str, command: str) -> None:
-    action = Action(ActionKind.SHELL, stack.server.name, command)
+def _register(run: Run, stack: Stack, subject: str, what: str, command: str, iface: str = "") -> None:
+    action = Action(ActionKind.SHELL, stack.server.name, command, iface=iface)
     stack.entries.append(run.journal.register(subject, what, action))
 
 
@@ -254,11 +254,11 @@ def _register_lost_offload(run: Run, stack: Stack, port: Port, was: Interface) -
     """Register the return of features that the system switches off below a bond or VLAN."""
     command = stack.server.host.bonds.lost_below(was.name)
     if command is not None:
-        _register(run, stack, port.name, f"{was.name} loses LRO below {stack.name}", command)
+        _register(run, stack, port.name, f"{was.name} loses LRO below {stack.name}", command, was.name)
 
 
 def _register_port(run: Run, stack: Stack, port: Port, was: Interface) -> None:
     """The port is free again, with its state, addresses and offloads. Each step may have been done already."""
     _register_lost_offload(run, stack, port, was)
     command = stack.server.host.undo.port(was.name, bool(was.admin_up), was.ipv4)
-    _register(run, stack, port.name, f"{was.name} joins {stack.name}", command)
+    _register(run, stack, port.name, f"{was.name} joins {stack.name}", command, was.name)

@@ -54,7 +54,8 @@ def _there(copy: Copied) -> str:
 
 
 def _is_plain(entry: Entry) -> bool:
-    return all(text.isprintable() for text in (entry.id, entry.subject, entry.what, entry.run, entry.at))
+    texts = (entry.id, entry.subject, entry.what, entry.run, entry.at, entry.boot, entry.action.iface)
+    return all(text.isprintable() for text in texts)
 
 
 def _action(action: Action, role: Role, copy: Copied, bench: Bench) -> Action | None:

@@ -163,12 +163,12 @@ class PreparedPorts:
         server, iface = self._run.server_of(port), before.name
         address = self._run.bench.address(port)
         if not before.admin_up:
-            undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=False))
+            undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=False), iface=iface)
             self._register_once(port.name, f"{iface} was down and is set up", undo)
             server.host.links.set_link(iface, True)
         if str(address.ip) not in [entry.address for entry in before.addresses]:
             command = server.host.undo.address(iface, str(address))
-            undo = Action(ActionKind.SHELL, server.name, command)
+            undo = Action(ActionKind.SHELL, server.name, command, iface=iface)
             self._register_once(port.name, f"{iface} gets address {address}", undo)
             server.host.links.add_address(iface, str(address))
         if self._run.bench.path_of(port).through is Wiring.SWITCH:
@@ -178,7 +178,7 @@ class PreparedPorts:
         """On a switch every port hears every ARP request; only the owner of an address may answer it."""
         server = self._run.server_of(port)
         if server.host.links.answers_arp_for_others(iface):
-            undo = Action(ActionKind.SHELL, server.name, server.host.undo.arp(iface, True))
+            undo = Action(ActionKind.SHELL, server.name, server.host.undo.arp(iface, True), iface=iface)
             self._register_once(port.name, f"{iface} answers ARP for its own address alone", undo)
             server.run(server.host.undo.arp(iface, False))
 

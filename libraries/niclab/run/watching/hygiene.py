@@ -233,7 +233,9 @@ class BenchHygiene:
             return False
         run = self._run
         entry = run.journal.register(
-            left.server, f"left behind: {left}", Action(ActionKind.SHELL, left.server, command)
+            left.server,
+            f"left behind: {left}",
+            Action(ActionKind.SHELL, left.server, command, iface=left.subject),
         )
         try:
             run.journal.undo(entry, run.undo)

@@ -167,6 +167,7 @@ class KernelWatch:
             lines, has_booted = looked.lines, looked.booted
             if has_booted and not was_ordered:
                 server.boots_found += 1
+                self._run.journal.boots.pop(server.name, None)  # what is changed from now on is of an unknown boot
                 incidents.append(f"{server.name}: has booted, and the lab did not order it")
         except BenchFault as error:
             is_silent = not was_ordered or bool(server.out_of_service)

@@ -32,9 +32,8 @@ def software_of(run: Run) -> dict[str, dict[str, str]]:
 def _read(server: Server, programs: tuple[str, ...]) -> dict[str, str]:
     system = server.host.system
     try:
-        release = system.os_release()
-        names = {"system": release.pretty_name or release.id, "kernel": system.kernel()}
-        tools = system.tools((*system.needed_tools(), *programs))
+        found = system.software((*system.needed_tools(), *programs))
     except BenchFault as fault:
         return {NOT_READ: str(fault)}
-    return names | {name: version for name, version in tools.items() if version and version != UNKNOWN_VERSION}
+    names = {"system": found.release.pretty_name or found.release.id, "kernel": found.kernel}
+    return names | {name: version for name, version in found.tools.items() if version and version != UNKNOWN_VERSION}

@@ -76,7 +76,8 @@ def addressed(run: Run, path: BenchPath) -> Iterator[None]:
 @contextmanager
 def _addressed(run: Run, port: Port) -> Iterator[None]:
     server, iface, cidr = run.server_of(port), run.interface(port), str(address(run, port))
-    with put_back(run, server, port.name, f"{iface} gets address {cidr}", server.host.undo.address(iface, cidr)):
+    removing = server.host.undo.address(iface, cidr)
+    with put_back(run, server, port.name, f"{iface} gets address {cidr}", removing, iface):
         server.host.links.add_address(iface, cidr)
         yield
 

@@ -54,8 +54,15 @@ class Systems:
         """
         boots, known = (server.boots_ordered, len(server.recoveries)), self._known.get(server.role)
         if known is None or known.boots != boots:
-            system = server.host.system
-            known = _System(boots, _os(system.os_release()), system.kernel(), tool_version(self._run, server))
+            program = tool_of(self._run.bench.traffic).programs[0]
+            found = server.host.system.software((program,))
+            version = found.tools[program]
+            if version is None:
+                raise BenchFault(
+                    f"{server.name}: {program} is not installed; expected the traffic tool of bench "
+                    f"{self._run.bench.name}"
+                )
+            known = _System(boots, _os(found.release), found.kernel, f"{program} {version}")
             self._known[server.role] = known
         return known
 
@@ -90,21 +97,6 @@ def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, P
         tool=run.part(Systems).of(ends.sender).tool,
         parameters={**order.parameters, "path": path, "sender": ends.from_port.role.value, "mtu": str(mtu)},
     )
-
-
-def tool_version(run: Run, server: Server) -> str:
-    """``iperf3 3.12``, as installed on ``server``.
-
-    Raises:
-        BenchFault: When the bench's tool is not.
-    """
-    program = tool_of(run.bench.traffic).programs[0]
-    version = server.host.system.tools((program,))[program]
-    if version is None:
-        raise BenchFault(
-            f"{server.name}: {program} is not installed; expected the traffic tool of bench {run.bench.name}"
-        )
-    return f"{program} {version}"
 
 
 def _os(release: OsRelease) -> str:
