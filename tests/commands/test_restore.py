@@ -68,7 +68,7 @@ class TestBeforeARun:
     def test_a_bench_that_is_used_is_refused(self, bench: FakeBench, suites: Path) -> None:
         with Journal.for_bench("virtual", "other").hold() as journal:
             journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
-            with pytest.raises(BenchFault, match="the bench is in use by pid"):
+            with pytest.raises(BenchFault, match=r"^\S+: the bench is in use by pid"):
                 certified(bench)
         assert suites.is_dir() and not (bench.folder / "results").exists()
 

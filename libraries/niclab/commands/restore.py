@@ -83,6 +83,8 @@ def restore_first(bench: Bench) -> None:
         return
     try:
         run(bench.file)
+    except BenchInUse:
+        raise
     except BenchFault as error:
         raise BenchFault(f"bench {bench.name}: was not restored, and nothing was run: {error}") from error
 
