@@ -21,6 +21,7 @@ OFFENDS = {
     "aer-correctable": "CARD-03 error counters",
     "vanish": "CARD-07 recovery",
     "flash-fails": "CARD-02, EMX-04 firmware update",
+    "flash-accepts": "CARD-02 wrong images are refused",
     "flash-forgets": "CARD-02 a flashed version becomes active",
     "default-rx-ring": "DEL-01 default rings",
     "default-tx-ring": "DEL-01 default rings",
@@ -78,6 +79,8 @@ OFFENDS = {
     "optics-stale": "CARD-04 a lost link is seen",
     "degrade": "CARD-11 full load is carried for hours",
     "rx-mode-ignored": "CARD-10 a port receives every group, or everything, when asked to",
+    "ring-leaks": "DEL-07 memory of rings comes back",
+    "adaptive-stuck": "NFS-06 coalescing adapts to the load",
     "feature-slow": "DEL-02, NFS-03, SUS-04, SUS-05, EMX-07 what an offload or jumbo frames cost",
 }
 """Fault word -> requirement. A word of ``mailbox.h`` that is not here is an error, told by a test."""

@@ -23,12 +23,15 @@ JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
 VLAN = "A VLAN Carries The Fraction On The Sheet"
 TCP_EVERYWHERE = "TCP Stream Reaches The Limits In Every Direction Over Every Path"
 UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
+UDP_EVERYWHERE = "UDP Stream Reaches The Limits In Every Direction Over Every Path"
+CONNECTIONS = "Any Number Of Connections Is Received At Line Rate"
 SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
 TSO, TXCSUM, GRO, TAGS, JUMBO = 0x1, 0x2, 0x10, 0x60, 0x400
 """Bits of features in lab/virtual/card/mailbox.h; tags: inserting and stripping them."""
+ADAPTS = "Coalescing Adapts To The Load"
 FACTORS = "Each Factor Alone Changes What The Sheet Predicts"
 
 
@@ -69,6 +72,10 @@ CONTROLS = {
         EMULEX, "card:dut", "rx-slow=800", {TCP_EVERYWHERE: "CardFailure"}, (SWEPT[0],)
     ),
     "datagrams-capped": Control(ALTEON, "card:dut", "frame-rate-cap=12000", {UDP_SIZES: "CardFailure"}, ()),
+    "datagrams-everywhere-capped": Control(
+        ALTEON, "card:dut", "frame-rate-cap=12000", {UDP_EVERYWHERE: "CardFailure"}, ()
+    ),
+    "connections-slow": Control(EMULEX, "card:dut", "rx-slow=800", {CONNECTIONS: "CardFailure"}, (SENDS,)),
     "narrow-link": Control(
         EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()
     ),
@@ -81,6 +88,7 @@ CONTROLS = {
     "coalescing-ignored": Control(
         SOLARFLARE, "card:peer", "coalesce-ignored=1", {effect("rx-usecs-in-force"): "CardFailure"}, (SENDS,)
     ),
+    "adaptive-stuck": Control(SOLARFLARE, "card:dut", "adaptive-stuck=1", {ADAPTS: "CardFailure"}, (WIDTH,)),
     "checksums-cost": Control(
         EMULEX,
         "card:dut",
