@@ -17,8 +17,8 @@ FILE = "carrier.json"
 FORMAT = 2
 CHECK = "Carrier over the whole run"
 WANTED_SHARE = 0.3
-"""The part of the run that is to be watched: where it is less, the check and the certificate say so. Of a quick run 43
-percent were with an emulated 82574L, 33 with an emulated SFN5122F."""
+"""The part of the run that is to be watched: where it is less, the check and the certificate say so. Of a quick run
+43 % were with an emulated 82574L, 33 % with an emulated SFN5122F."""
 
 
 class Unwatched(Enum):
