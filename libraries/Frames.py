@@ -85,12 +85,12 @@ class Frames(BenchLibrary):
 
     @keyword
     def single_frames_should_not_stall(self, profile: Profile | None = None) -> None:
-        """Send single datagrams from the dut over every path, the next when the answer has come, idle and under load.
+        """Send single datagrams from the dut over every path, the next when the answer has come.
 
         The times of the round trips are figures of the certificate, and have no limit.
 
         Args:
-            profile: How long over each path: ``quick`` 2.5 s idle and 1 s loaded, ``full`` 40 s and 16 s.
+            profile: How long over each path: ``quick`` 3.5 s idle, ``full`` 40 s idle and 16 s under load.
 
         Raises:
             CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer, as it does

@@ -183,6 +183,8 @@ class FakeHost:
         self.same_build: bool | None = True
         self.reload_fault: BenchFault | None = None
         self.kernel_said: tuple[KernelLine, ...] = ()
+        self.kernel_s: Callable[[], float | None] = lambda: None
+        """The clock of the kernel, which stamps its log."""
         self.said_when_reloaded: tuple[KernelLine, ...] = ()
         self.clock: Callable[[], float] | None = None
         self.memory = 1 << 30
@@ -333,13 +335,14 @@ class FakeHost:
         self._answer()
         shown = self.shell(show) if show else ""
         try:
-            return KernelLook(self.dmesg_mark(), self.dmesg_since(mark), False, shown)
+            return KernelLook(self.dmesg_mark(), self.dmesg_since(mark), False, shown, self.kernel_s())
         except LogCut as cut:
-            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown)
+            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown, self.kernel_s())
 
     def says(self, *lines: str, level: int | None = None) -> None:
         """The kernel writes lines into its log."""
-        self.kernel_said += tuple(KernelLine(1.0, line, level) for line in lines)
+        now = self.kernel_s()
+        self.kernel_said += tuple(KernelLine(1.0 if now is None else now, line, level) for line in lines)
 
     def _answer(self) -> None:
         if not self.alive:

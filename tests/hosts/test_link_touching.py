@@ -25,6 +25,8 @@ TOUCHING = (
     "ifconfig oce0 down",
     "sysctl dev.oce.0.x=1",
     "DEBIAN_FRONTEND=noninteractive dpkg --purge x",
+    "setpci -s 0000:01:00.0 CAP_EXP+8.w=0007",
+    "echo 4 > /sys/class/net/v0/queues/rx-0/size",
     "reboot",
 )
 LOOKING = (
@@ -39,6 +41,12 @@ LOOKING = (
     "iperf3 -c 198.18.0.1 -t 10",
     "ping -c 3 198.18.0.1",
     "ifconfig oce0",
+    "ethtool --version",
+    "modprobe --version",
+    "command -v modprobe",
+    "if [ -e aer_dev_correctable ]; then v=$(setpci -s 0000:01:00.0 CAP_EXP+8.w) || exit; p=$(readlink -f .); fi",
+    "echo 00000001 > /sys/class/net/v0/queues/rx-0/rps_cpus",
+    "echo 32768 > /proc/sys/net/core/rps_sock_flow_entries; echo 32768 > /sys/class/net/v0/queues/rx-0/rps_flow_cnt",
     "sysctl net.ipv4.tcp_window_scaling=0",
     "kill -USR1 42",
     "rm -f /tmp/niclab.x/result && printf %s x > plan && kill -USR1 42",

@@ -21,6 +21,7 @@ from niclab.report.evidence.evidence import seal
 from niclab.report.evidence.inputs import Input, keep_inputs
 from niclab.report.evidence.runfolder import record_ports
 from niclab.report.evidence.sums import SUMS_NAME
+from niclab.report.own_checks.carrier_check import KeptCarrier, KeptPort, Unwatched, keep_carrier
 from niclab.run.run_notes import RunNotes
 
 
@@ -178,3 +179,20 @@ def test_tests_of_the_lab_are_counted_apart(run_dir: Path) -> None:
     certify(run_dir, 0)
     page = (run_dir / "certificate.html").read_text()
     assert "3 tests of the card: 2 pass, 1 not applicable; 0 tests of the lab itself." in page
+
+
+def test_it_says_how_long_the_carrier_of_each_port_was_watched(run_dir: Path) -> None:
+    ports = {
+        "dut.p0": KeptPort(50, 12, 0, {Unwatched.TOUCHED: 40.0, Unwatched.BOOTED: 10.0}),
+        "dut.p1": KeptPort(100, 0, 0),
+    }
+    keep_carrier(run_dir / "evidence", KeptCarrier(ports, {"peer.p0": "FreeBSD keeps no count"}, ()))
+    assert remarks_of(run_dir)["Carrier"] == (
+        "50 % of the run was watched",
+        [
+            "dut.p0: 50 s of 100 s watched; 12 changes on purpose, 0 not; "
+            "not watched: 40 s links were touched, 10 s a server booted",
+            "dut.p1: 100 s of 100 s watched; 0 changes on purpose, 0 not",
+            "peer.p0: not watched: FreeBSD keeps no count",
+        ],
+    )

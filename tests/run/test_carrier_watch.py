@@ -11,11 +11,11 @@ from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind
 from niclab.report.allure.allure_results import TestRecord
 from niclab.report.own_checks.all_checks import own_checks
-from niclab.report.own_checks.carrier_check import carrier_check
+from niclab.report.own_checks.carrier_check import KeptPort, Unwatched, carrier_check, kept_carrier
 from niclab.report.verdicts import Verdict
 from niclab.run import run as runs
 from niclab.run.run import Run
-from niclab.run.watching.carrier_watch import CarrierWatch, settled_s
+from niclab.run.watching.carrier_watch import CarrierWatch, rest
 from niclab.run.watching.kernel_watch import KernelWatch
 
 
@@ -47,8 +47,20 @@ def look(taken: Run, clock: Clock) -> Callable[[float], None]:
         clock.now += seconds
         assert watch.look() == []
 
-    pass_and_look(settled_s(taken) + 1)
+    pass_and_look(rest(taken).lost_s + 1)
     return pass_and_look
+
+
+@pytest.fixture
+def stamped(bench: FakeBench, clock: Clock) -> None:
+    """Both kernels stamp their log, by clocks of their own."""
+    bench.dut.kernel_s, bench.peer.kernel_s = (lambda: clock.now - 900), (lambda: clock.now + 7)
+
+
+def account(run: Run, port: str = "dut.p0") -> KeptPort:
+    kept = kept_carrier(run.run_dir)
+    assert kept is not None
+    return kept.ports[port]
 
 
 def check(run: Run) -> TestRecord:
@@ -106,6 +118,127 @@ def test_where_both_ends_lost_it_nobody_knows(bench: FakeBench, taken: Run, look
     look(60)
     found = check(taken)
     assert found.verdict is Verdict.UNDECIDED and "peer.p0 counted 2: the cable or either port" in found.message
+
+
+def changes(bench: FakeBench, *words: str, name: str = "dut.p0", said: bool = True) -> None:
+    """A port changes its carrier, and its driver says so or not."""
+    nic = bench.nic(name)
+    nic.changes += len(words)
+    host = bench.dut if name.startswith("dut") else bench.peer
+    for word in words if said else ():
+        host.says(f"e1000e 0000:01:00.0 {nic.iface}: NIC Link is {word}")
+
+
+@pytest.mark.usefixtures("stamped")
+def test_among_touches_a_flap_is_seen_by_its_time(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], clock: Clock
+) -> None:
+    _command(bench, taken)
+    changes(bench, "Down", "Up")
+    clock.now += 20
+    changes(bench, "Down")
+    clock.now += 0.2
+    changes(bench, "Up")
+    clock.now += 10
+    _command(bench, taken)
+    look(1)
+    look(1)
+    found = check(taken)
+    assert found.verdict is Verdict.CARD_FAILURE
+    said = "dut.p0 counted 2 changes of carrier within 0 s in which nobody touched a link, the first at "
+    assert found.message.startswith(f"CardFailure: {said}") and found.message.endswith("peer.p0 counted none")
+    kept = account(taken)
+    assert (kept.on_purpose, kept.unexpected) == (2, 2)
+    assert kept.watched_s == pytest.approx(30.2 - rest(taken).back_s, abs=0.2)
+    assert kept.unwatched_s == {Unwatched.TOUCHED: pytest.approx(rest(taken).back_s + 2, abs=0.2)}
+
+
+@pytest.mark.usefixtures("stamped")
+def test_where_the_other_end_lost_it_at_that_time_nobody_knows(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], clock: Clock
+) -> None:
+    _command(bench, taken)
+    clock.now += 20
+    for name in ("dut.p0", "peer.p0"):
+        changes(bench, "Down", "Up", name=name)
+    look(1)
+    look(1)
+    found = check(taken)
+    assert found.verdict is Verdict.UNDECIDED and "peer.p0 counted 2: the cable or either port" in found.message
+
+
+@pytest.mark.usefixtures("stamped")
+def test_what_the_other_end_lost_at_another_time_is_no_excuse(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], clock: Clock
+) -> None:
+    _command(bench, taken)
+    changes(bench, "Down", "Up", name="peer.p0")
+    clock.now += 20
+    changes(bench, "Down", "Up")
+    look(1)
+    look(1)
+    assert check(taken).verdict is Verdict.CARD_FAILURE
+
+
+@pytest.mark.usefixtures("stamped")
+@pytest.mark.parametrize(
+    ("after_s", "words"), [(0.5, ("Down", "Up")), (2.0, ("Down",)), (4.5, ("Up",)), (9.0, ("Up", "Down", "Up"))]
+)
+def test_a_driver_takes_its_time_after_a_touch(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], clock: Clock, after_s: float, words: tuple[str, ...]
+) -> None:
+    _command(bench, taken)
+    if words[0] == "Up":  # its loss is counted, and the driver says nothing of it
+        bench.nic("dut.p0").changes += 1
+    clock.now += after_s
+    changes(bench, *words)
+    if words == ("Down",):
+        clock.now += 2
+        changes(bench, "Up")
+    look(30)
+    look(1)
+    assert check(taken).verdict is Verdict.PASS and account(taken).unexpected == 0
+
+
+@pytest.mark.usefixtures("stamped")
+def test_where_the_driver_says_nothing_the_time_is_not_watched(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], clock: Clock
+) -> None:
+    _command(bench, taken)
+    clock.now += 20
+    changes(bench, "Down", "Up", said=False)
+    look(1)
+    look(1)
+    kept = account(taken)
+    assert kept.unwatched_s[Unwatched.UNSAID] == pytest.approx(21) and kept.watched_s == pytest.approx(1)
+    assert is_clean(taken)
+
+
+@pytest.mark.usefixtures("stamped")
+def test_a_panic_that_is_put_right_at_the_end_of_the_run_hides_nothing(
+    bench: FakeBench, taken: Run, look: Callable[[float], None]
+) -> None:
+    taken.journal.register("dut", "kernel is made to panic", Action(ActionKind.POWER, "dut", "on"))
+    look(60)
+    changes(bench, "Down", "Up")
+    look(60)
+    look(60)
+    assert check(taken).verdict is Verdict.CARD_FAILURE
+
+
+def test_the_check_says_how_much_was_watched(taken: Run, look: Callable[[float], None]) -> None:
+    taken.part(CarrierWatch).let("somebody", may=True)
+    look(60)
+    taken.part(CarrierWatch).let("somebody", may=False)
+    look(30)
+    look(20)
+    look(1)
+    assert check(taken).message == (
+        "19 % of the run was watched; expected at least 30 %: a link that flapped in the rest is not seen"
+    )
+    look(100)
+    look(1)
+    assert check(taken).message == "58 % of the run was watched"
 
 
 def _command(_: FakeBench, run: Run) -> None:
@@ -181,7 +314,7 @@ def test_while_somebody_has_a_shell_nothing_is_judged(
 def test_a_shut_port_of_the_switch_is_no_flap_as_long_as_it_is_shut(
     bench: FakeBench, taken: Run, look: Callable[[float], None]
 ) -> None:
-    entry = taken.journal.register("dut.p0", "shut", Action(ActionKind.POWER, "dut", "on"))
+    entry = taken.journal.register("dut.p0", "shut", Action(ActionKind.SWITCH, "switch", "open port1"))
     look(60)
     bench.nic("dut.p0").changes += 2
     look(60)
@@ -222,6 +355,6 @@ def test_a_run_that_watched_no_second_has_no_check(taken: Run) -> None:
 
 @pytest.mark.usefixtures("look")
 def test_another_file_is_a_bench_fault(taken: Run) -> None:
-    (taken.evidence_folder / "carrier.json").write_text('{"format": 1}')
+    (taken.evidence_folder / "carrier.json").write_text('{"format": 2}')
     found = check(taken)
     assert found.verdict is Verdict.BENCH_FAULT and "carrier.json: is no record of carriers" in found.message

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-_SHOWING = "-i -k -g -c -a -l -S -x -m -d -e -T -P -n -u -w -I -h --json --include-statistics"
+_SHOWING = "-i -k -g -c -a -l -S -x -m -d -e -T -P -n -u -w -I -h --json --include-statistics --version"
 _ETHTOOL_SHOWS = frozenset(_SHOWING.split(" "))
 _ETHTOOL = re.compile(r"\bethtool((?:\s+-\S+)*)")
 _OTHERS = re.compile(
     r"\blink (?:set|add|del)|\bip -(?:batch|b)\b"  # also in the input of `ip -batch`
-    r"|\b(?:modprobe|insmod|rmmod|kldload|kldunload|devctl|setpci)\b"
+    r"|(?<!command -v )\b(?:modprobe|insmod|rmmod|kldload|kldunload|devctl)\b(?! --version)|\bsetpci [^;&|)]*="
     r"|\b(?:reboot|shutdown|poweroff|halt|systemctl|service|nmcli|networkctl|ifup|ifdown|ifenslave)\b"
     r"|\b(?:apt-get|apt|dpkg|pkg|pkg_add|pkg_delete|dkms)\b"
     r"|\bifconfig [a-z]\w* \S"
     r"|\bsysctl (?:-\S+ )*(?:dev|hw)\.\S+="
-    r"|>\s*[\"']?/sys/|\btee\b|>\s*/proc/sysrq"
+    r"|>\s*[\"']?/sys/(?!class/net/[^/\s]+/queues/[rt]x-[0-9]+/[rx]ps_)|\btee\b|>\s*/proc/sysrq"
 )
 
 

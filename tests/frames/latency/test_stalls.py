@@ -80,13 +80,15 @@ def judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Any:
     def steady(*_: object) -> Iterator[None]:
         yield
 
-    def judge(idle: Sequence[RoundTrips], loaded: RoundTrips = GOOD, stood: Sequence[Sequence[str]] = ()) -> list[str]:
-        exchanges, said, path = [*idle, loaded], list[str](), clean.run.bench.paths[0]
+    def judge(
+        idle: Sequence[RoundTrips], loaded: RoundTrips | None = GOOD, stood: Sequence[Sequence[str]] = ()
+    ) -> list[str]:
+        exchanges, said, path = [*idle, *([loaded] if loaded else [])], list[str](), clean.run.bench.paths[0]
         agents = SimpleNamespace(exchange=lambda *_: [Trips(path, exchanges.pop(0))])
         monkeypatch.setattr(stalls.tcp, "steady", steady)
         monkeypatch.setattr(stalls.standstill, "watch", lambda *_: Watch(stood))
         monkeypatch.setitem(clean.run.parts, PingPong, agents)  # type: ignore[attr-defined]
-        stalls.require_none(clean.run, Profile.QUICK, said.append)
+        stalls.require_none(clean.run, Profile.FULL if loaded else Profile.QUICK, said.append)
         assert not exchanges
         return said
 
@@ -98,6 +100,11 @@ def test_times_alone_are_recorded_and_not_judged(judged: Any) -> None:
     percentiles = "p50 50 us, p90 90 us, p99 99 us, p99.9 100 us, longest 100 us of 100"
     assert said[0] == f"path p0, idle: {percentiles}; 0 late, 0 without an answer"
     assert said[1].startswith("path p0, loaded: ")
+
+
+def test_a_quick_test_asks_without_load_alone(judged: Any) -> None:
+    (said,) = judged([GOOD], loaded=None)
+    assert said.startswith("path p0, idle: ")
 
 
 def test_an_answer_that_lay_in_the_dut_is_the_cards(judged: Any) -> None:

@@ -35,13 +35,15 @@ class KernelLogMark:
 class KernelLook:
     """The messages of a kernel since a mark. ``mark``: where the next look begins; ``shown``: by the command run too.
 
-    ``booted``: the host has booted since; the lines are those of the present boot.
+    ``booted``: the host has booted since; the lines are those of the present boot. ``at_s``: when the new mark was set,
+    in s since boot; None where the log does not show that.
     """
 
     mark: KernelLogMark
     lines: tuple[KernelLine, ...]
     booted: bool
     shown: str
+    at_s: float | None
 
 
 class LogCut(BenchFault):

@@ -80,7 +80,8 @@ class MarkedLog(HostCommands, ABC):
             lines, booted = self._since(mark, new.boot_id, log), False
         except LogCut as cut:
             lines, booted = cut.lines, cut.booted
-        return KernelLook(new, _before(lines, token), booted, shown)
+        at_s = next((line.seconds for line in lines if line.text.strip() == token), None)
+        return KernelLook(new, _before(lines, token), booted, shown, at_s)
 
     def _since(self, mark: KernelLogMark, boot_id: str, log: str) -> tuple[KernelLine, ...]:
         if boot_id != mark.boot_id:

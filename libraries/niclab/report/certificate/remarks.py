@@ -14,6 +14,7 @@ from niclab.core.verdict import BenchFault
 from niclab.report.certificate.detection_power import missed
 from niclab.report.evidence.inputs import Input
 from niclab.report.evidence.runfolder import EVIDENCE_FOLDER
+from niclab.report.own_checks.carrier_check import kept_carrier
 
 SHEETS = "lab/cards/"
 CERTIFIED = "CERTIFIED"
@@ -58,6 +59,7 @@ def remarks(
     problems += unread
     found = [
         *power,
+        *_carrier(run_dir),
         *_traffic(noted),
         *_recoveries(noted),
         *_drawn(noted),
@@ -86,6 +88,14 @@ def _power(run_dir: Path, noted: Sequence[Mark], runs: Sequence[int]) -> tuple[l
         return [], [str(fault)]
     lines = missed(exposed, boots, runs)
     return [Remark("Power", "Faults that are too rare for this run", lines)] if lines else [], []
+
+
+def _carrier(run_dir: Path) -> list[Remark]:
+    try:
+        kept = kept_carrier(run_dir)
+    except BenchFault:
+        return []  # the own check says so
+    return [Remark("Carrier", str(kept), kept.lines())] if kept is not None else []
 
 
 def _recoveries(noted: Sequence[Mark]) -> list[Remark]:

@@ -1,61 +1,45 @@
 """The carrier of every port from the beginning of a run to its end, less what was done to links on purpose.
 
 A link that flaps once may do so while no test looks. The changes of carrier that a kernel counts are read with each
-look at its log, so they cost no question of their own. Between two looks a change is unexpected if
+look at its log, so they cost no question of their own. The log has the time of each, where the driver says that a link
+came or went. As long as it names every return that was counted, each change is held against the times in which a link
+was touched (:mod:`niclab.run.watching.link_touches`): on either server, at the switch or at a cable. Where it does not,
+the counts alone tell, as long as no link was touched from :attr:`Rest.lost_s` before the first look to the second one.
 
-* nothing that may touch a link was done to either server, to the switch or to a cable, from :func:`settled_s` before
-  the first look to the second one (:mod:`niclab.run.watching.link_touches`);
-* neither server has booted, as far as is known when both have been looked at again;
-* the port had carrier at the first look, and its interface was not made again.
-
-Other times are not judged, and the record says how long was: a driver may take a link down for a setting, as often as
-it likes. Whose flap it was follows from both ends: the end of a cable that lost its carrier alone. Where both did, a
-cable or either port may be the cause; where a switch is at the other end, or a system that counts nothing (FreeBSD),
-nobody knows. All of these are undecided.
+Other times are not judged, and the record says how long they were, and why: a driver may take a link down for a
+setting, as often as it likes. Neither are times in which a server has booted, as far as is known when both have been
+looked at again, or in which the interface was made again. Whose flap it was follows from both ends: the end of a cable
+that lost its carrier alone. Where both did, a cable or either port may be the cause; where a switch is at the other
+end, or a system that counts nothing (FreeBSD), nobody knows. All of these are undecided.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from itertools import pairwise
 
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.errors import ReadError
 from niclab.hosts.host_records import CarrierLook
-from niclab.report.own_checks.carrier_check import KeptCarrier, keep_carrier
+from niclab.hosts.kernel.kernel_log import KernelLook
+from niclab.hosts.kernel.link_lines import link_news
+from niclab.report.own_checks.carrier_check import KeptCarrier, KeptPort, Unwatched, keep_carrier
 from niclab.run.run import Run
+from niclab.run.watching.carrier_looks import CarrierMoment, CarrierPair, Flap
+from niclab.run.watching.carrier_span import Rest
 from niclab.run.watching.link_touches import LinkTouches
 
 Finding = CardFailure | BenchFault | Undecided
 _CARRIERS = "@ carriers"
 _RETURNS = 2
-"""Assumption: a link that was touched is at rest after so many times the longest return that its sheet allows."""
-UNKNOWN_SETTLED_S = 30.0
-"""Assumption: longer than a link of copper negotiates, and trains again, where the sheet does not know the return."""
-
-
-@dataclass(frozen=True)
-class _Look:
-    """One look at a server: how often a link had been touched by then, and how long ago."""
-
-    at_s: float
-    touches: int
-    ago_s: float
-    boots: tuple[object, ...]
-    carriers: Mapping[Port, CarrierLook]
-
-
-@dataclass(frozen=True)
-class _Flap:
-    """Changes of carrier that nobody has brought about, as far as is known, between two looks at a port."""
-
-    port: Port
-    changes: int
-    begin_s: float
-    end_s: float
-    boots: tuple[object, ...]
+"""Assumption: a link that was taken down is at rest after so many times the longest return that its sheet allows."""
+_LOSSES = 3
+"""Assumption: a touch has left a link alone if it has not gone within so many times the longest loss of the sheet. Of
+335 changes in a run with an emulated 82574L, whose sheet allows 1 s, the last one came 0.8 s after its touch."""
+UNKNOWN = Rest(10.0, 15.0, 30.0)
+"""Assumption: longer than a link of copper negotiates, and trains again, where the sheet does not know the times."""
 
 
 class CarrierWatch:
@@ -71,10 +55,11 @@ class CarrierWatch:
         self._run = run
         self._ports: dict[Role, dict[str, Port]] = {}
         self._commands: dict[Role, str] = {}
-        self._looks: dict[Role, list[_Look]] = {}
-        self._watched_s: dict[Role, float] = {}
-        self._open: list[_Flap] = []
-        """Those of which the other server has not been looked at again."""
+        self._looks: dict[Role, list[CarrierMoment]] = {}
+        self._compared: dict[Role, int] = {}
+        """The number of looks of a server that have been compared with those before."""
+        self._accounts: dict[Port, KeptPort] = {}
+        self._not_counted: dict[str, str] = {}
         self._found: list[Finding] = []
         self._touches: LinkTouches | None = None
         """None until the watch begins."""
@@ -86,15 +71,17 @@ class CarrierWatch:
             ports = {self._run.interface(port): port for port in self._run.ports(role) if port in self._run.interfaces}
             try:
                 self._commands[role] = self._run.server(role).host.counts.carriers_command(list(ports))
-            except NotApplicable:
+            except NotApplicable as reason:
+                self._not_counted |= {port.name: str(reason) for port in ports.values()}
                 continue
-            self._ports[role], self._looks[role], self._watched_s[role] = ports, [], 0.0
+            self._ports[role], self._looks[role], self._compared[role] = ports, [], 1
+            self._accounts |= {port: KeptPort() for port in ports.values()}
         self._keep()
 
     def note_touch(self) -> None:
-        """Note that a link may have been touched just now, by what neither a command nor the journal shows."""
+        """Note a touch since the last look, by what neither a command nor the journal shows."""
         if self._touches is not None:
-            self._touches.note()
+            self._touches.note(min((looks[-1].began_s for looks in self._looks.values() if looks), default=None))
 
     def let(self, who: str, *, may: bool) -> None:
         """Note that somebody whose commands are not seen may touch links from now on, or no more.
@@ -117,101 +104,125 @@ class CarrierWatch:
             return show
         return f"{show}{'; ' if show else ''}echo '{_CARRIERS}'; {self._commands[role]}"
 
-    def note_shown(self, role: Role, text: str) -> str:
-        """Take what :meth:`showing` has shown, and return what the other command has.
+    def note_look(self, role: Role, began_s: float, look: KernelLook) -> str:
+        """Take a look that ran :meth:`showing`, and return what the other command has shown.
 
         Args:
             role: The server.
-            text: What was shown.
+            began_s: When the look was begun, in s of :attr:`clock`.
+            look: The look.
         """
-        others, separator, carriers = text.partition(f"{_CARRIERS}\n")
+        others, separator, carriers = look.shown.partition(f"{_CARRIERS}\n")
         if separator and self._touches is not None:
-            self._compare(role, self._look(role, carriers, self._touches))
+            self._looks[role].append(self._read(role, began_s, look, carriers, self._touches))
         return others
 
     def judge(self, *, over: bool = False) -> None:
-        """Take the changes of which both servers have been looked at since for unexpected, or drop them.
+        """Compare the looks of which both servers have been looked at since.
 
         Args:
             over: The watch has ended; no look will follow.
         """
-        for flap in list(self._open):
-            if over or all(looks and looks[-1].at_s >= flap.end_s for looks in self._looks.values()):
-                self._open.remove(flap)
-                if flap.boots == self._boots():
-                    self._found.append(self._blamed(flap))
-        if self._touches is not None:
-            self._keep()
+        if self._touches is None:
+            return
+        flaps, both_s = list[Flap](), min((_last_s(looks) for looks in self._looks.values()), default=0.0)
+        for role, looks in self._looks.items():
+            while self._compared[role] < len(looks) and (over or looks[self._compared[role]].at_s <= both_s):
+                self._compared[role] += 1
+                flaps += self._compare(role, self._compared[role], self._touches)
+        self._found += [self._blamed(flap, self._touches) for flap in flaps]
+        self._keep()
 
-    def _look(self, role: Role, text: str, touches: LinkTouches) -> _Look:
+    def _read(self, role: Role, began_s: float, look: KernelLook, text: str, touches: LinkTouches) -> CarrierMoment:
         try:
             seen = self._run.server(role).host.counts.read_carriers(text)
         except ReadError:  # an interface that vanished while it was read: whoever did that has touched it
             seen = {}
-        carriers = {port: seen[iface] for iface, port in self._ports[role].items() if iface in seen}
-        last, boots = next(reversed(self._looks[role]), None), self._boots()
-        if last is not None and (last.boots, _indexes(last.carriers)) != (boots, _indexes(carriers)):
-            touches.note()
-        return _Look(self.clock(), touches.count, touches.ago_s, boots, carriers)
+        ports, last = self._ports[role], next(reversed(self._looks[role]), None)
+        carriers = {port: seen[iface] for iface, port in ports.items() if iface in seen}
+        news = {port: link_news(look.lines, iface) for iface, port in ports.items()}
+        found = CarrierMoment(began_s, self.clock(), look.at_s, self._boots(), carriers, news)
+        if last is not None and (last.boots, _indexes(last.carriers)) != (found.boots, _indexes(carriers)):
+            touches.note(last.began_s)
+        return found
 
-    def _compare(self, role: Role, now: _Look) -> None:
-        looks = self._looks[role]
-        looks.append(now)
-        if len(looks) == 1 or looks[-2].ago_s < settled_s(self._run):
-            return
-        before = looks[-2]
-        if before.touches != now.touches or now.ago_s == 0:
-            return
-        self._watched_s[role] += now.at_s - before.at_s
-        for port, late in now.carriers.items():
-            early = before.carriers.get(port)
-            if early is not None and early.up and late.changes > early.changes:
-                changes = late.changes - early.changes
-                self._open.append(_Flap(port, changes, before.at_s, now.at_s, before.boots))
+    def _compare(self, role: Role, count: int, touches: LinkTouches) -> list[Flap]:
+        """Compare the last two of the first ``count`` looks, and add them to the accounts."""
+        found, is_booted = list[Flap](), self._looks[role][count - 2].boots != self._boots()
+        for port in self._ports[role].values():
+            pair = self._pair(role, port, count, touches)
+            why = Unwatched.BOOTED if is_booted else pair.unclear
+            flap = None if why else pair.flap()
+            changes = 0 if flap is None else flap.changes
+            watched_s = 0.0 if why else pair.watched_s
+            self._accounts[port].add(watched_s, pair.seconds - watched_s, why or Unwatched.TOUCHED)
+            self._accounts[port].on_purpose += max(0, pair.counted - changes)
+            self._accounts[port].unexpected += changes
+            found += [] if flap is None else [flap]
+        return found
+
+    def _pair(self, role: Role, port: Port, count: int, touches: LinkTouches) -> CarrierPair:
+        *before, early, late = self._looks[role][:count]
+        settling = rest(self._run)
+        since_s = early.began_s - 2 * settling.lost_s
+        matter = [each for each in before if each.at_s >= since_s and each.boots == early.boots]
+        return CarrierPair(port, [*matter, early, late], touches, settling)
 
     def _boots(self) -> tuple[object, ...]:
         return tuple(server.boots_seen for server in self._run.servers.values())
 
-    def _blamed(self, flap: _Flap) -> Finding:
+    def _blamed(self, flap: Flap, touches: LinkTouches) -> Finding:
         port, bench = flap.port, self._run.bench
         text = (
             f"{port.name} counted {flap.changes} changes of carrier within {flap.end_s - flap.begin_s:.0f} s in which "
-            "nobody touched a link; expected none"
+            f"nobody touched a link{flap.words}; expected none"
         )
         if port.role is Role.DUT and bench.path_of(port).through is Wiring.SWITCH:
             return Undecided(f"{text}; the port of the switch, the cable or the card")
         partner = bench.partner(port)
-        theirs = self._changes_of(partner, flap)
+        theirs = self._changes_of(partner, flap, touches)
         if theirs is None:
             return Undecided(f"{text}; nobody knows what {partner.name} counted meanwhile")
         if theirs:
             return Undecided(f"{text}; {partner.name} counted {theirs}: the cable or either port")
         return (CardFailure if port.role is Role.DUT else BenchFault)(f"{text}; {partner.name} counted none")
 
-    def _changes_of(self, port: Port, flap: _Flap) -> int | None:
-        """The changes that the other end has counted from before a flap until after it."""
-        looks = self._looks.get(port.role, [])
-        early = next((each.carriers.get(port) for each in reversed(looks) if each.at_s <= flap.begin_s), None)
-        late = next((each.carriers.get(port) for each in looks if each.at_s >= flap.end_s), None)
-        if early is None or late is None or early.index != late.index:
+    def _changes_of(self, port: Port, flap: Flap, touches: LinkTouches) -> int | None:
+        """The changes at the other end around a flap; None where nobody knows."""
+        looks, late_s = self._looks.get(port.role, []), rest(self._run).kept_s
+        begin_s, end_s = flap.begin_s - late_s, flap.end_s + late_s
+        if not looks or looks[0].at_s > flap.begin_s or looks[-1].at_s < flap.end_s:
             return None
-        return late.changes - early.changes
+        counts = [
+            self._pair(port.role, port, count, touches).changes_within(begin_s, end_s)
+            for count, (early, late) in enumerate(pairwise(looks), start=2)
+            if early.began_s <= end_s and begin_s <= late.at_s
+        ]
+        known = [each for each in counts if each is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     def _keep(self) -> None:
         found = tuple(f"{type(each).__name__}: {each}" for each in self._found)
-        watched_s = round(min(self._watched_s.values(), default=0.0), 1)
-        keep_carrier(self._run.evidence_folder, KeptCarrier(watched_s, found))
+        ports = {port.name: account for port, account in self._accounts.items()}
+        keep_carrier(self._run.evidence_folder, KeptCarrier(ports, self._not_counted, found))
+
+
+def _last_s(looks: list[CarrierMoment]) -> float:
+    return looks[-1].at_s if looks else 0.0
 
 
 def _indexes(carriers: Mapping[Port, CarrierLook]) -> dict[Port, int]:
     return {port: each.index for port, each in carriers.items()}
 
 
-def settled_s(run: Run) -> float:
-    """Return how long after it was touched a link may still change carrier, in s.
+def rest(run: Run) -> Rest:
+    """Return how long after a touch a link may still change carrier.
 
     Args:
         run: The current run.
     """
-    limit_ms = run.card.limits.carrier_return_within_ms
-    return _RETURNS * limit_ms / 1000 if isinstance(limit_ms, int) else UNKNOWN_SETTLED_S
+    limits = run.card.limits
+    loss_ms, return_ms = limits.carrier_loss_within_ms, limits.carrier_return_within_ms
+    kept_s = _LOSSES * loss_ms / 1000 if isinstance(loss_ms, int) else UNKNOWN.kept_s
+    back_s = max(kept_s, return_ms / 1000 if isinstance(return_ms, int) else UNKNOWN.back_s)
+    return Rest(kept_s, back_s, _RETURNS * back_s)

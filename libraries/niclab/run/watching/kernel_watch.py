@@ -200,10 +200,11 @@ class KernelWatch:
         ports = self._run.part(PreparedPorts)
         carriers = self._run.part(CarrierWatch)
         command = carriers.showing(server.role, show or ports.showing(server.role))
+        began_s = carriers.clock()
         asked = server.host.system.look(place.mark, command, timeout_s=timeout_s)
-        shown = carriers.note_shown(server.role, asked.shown)
+        shown = carriers.note_look(server.role, began_s, asked)
         ports.note_shown(server.role, shown)
-        return _Looked(asked.mark, asked.lines, asked.booted, shown, _console_mark(server))
+        return _Looked(asked.mark, asked.lines, asked.booted, shown, asked.at_s, _console_mark(server))
 
     def _show_ports(self, role: Role, command: str) -> str:
         """The kernel's words come with the state of the ports: the look after the test need not ask again."""
