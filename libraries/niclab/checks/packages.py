@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -10,7 +11,8 @@ from niclab.card import Driver, PackageFacts, Unknown, VersionVerdict
 from niclab.checks.asked import Say
 from niclab.checks.driver import package_in_use
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.hosts.settings.settings_records import ChangedFile
 from niclab.hosts.settings.settings_records import Package as Installed
 from niclab.run.run import Run
 from niclab.run.server import Server
@@ -238,7 +240,12 @@ class DriverPackage:
         self.run.journal.register(self._subject, what, undo)
 
     def _installed(self, wanted: str) -> tuple[Installed, list[str]]:
-        """The package that is there, and what is wrong with it apart from its version."""
+        """The package that is there, and what is wrong with it apart from its version.
+
+        Raises:
+            CardFailure: There is none.
+            Undecided: A file of it was changed, and nothing else is wrong: nobody knows by whom.
+        """
         target, package, sheet = self.server, self.entry, self.run.card.name
         found, problems = target.host.drivers.package(package.name), list[str]()
         if found is None:
@@ -250,7 +257,35 @@ class DriverPackage:
         if package.architecture is not None and found.architecture != package.architecture:
             expected = f"{package.architecture} (sheet {sheet})"
             problems.append(f"{target.name}: package {found.name} is of {found.architecture}; expected {expected}")
+        problems += self._signature()
+        changed = self._changed_files() if found.complete else []
+        problems += [
+            f"{target.name}: {each.file} of package {found.name} is missing" for each in changed if each.is_missing
+        ]
+        if not problems and changed:
+            names = ", ".join(each.file for each in changed)
+            raise Undecided(f"{target.name}: package {found.name}: {names}: not as it was packed")
         return found, problems
+
+    def _changed_files(self) -> Sequence[ChangedFile]:
+        try:
+            return self.server.host.drivers.changed_files(self.entry.name)
+        except NotApplicable:
+            return ()
+
+    def _signature(self) -> list[str]:
+        package = self.entry
+        if package.signed_by is None:
+            return []
+        try:
+            signer = self.server.host.drivers.package_signer(package.name)
+        except NotApplicable:
+            return []
+        if signer is not None and signer.endswith(package.signed_by):
+            return []
+        shown = "not signed" if signer is None else f"signed by {signer}"
+        expected = f"key {package.signed_by} (sheet {self.run.card.name})"
+        return [f"{self.server.name}: package {package.name} is {shown}; expected {expected}"]
 
     def _require_own_versions(self, say: Say) -> None:
         driver, target, card = self.driver, self.server, self.run.card

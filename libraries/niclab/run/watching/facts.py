@@ -79,7 +79,7 @@ class CardFacts:
         package = run.card.driver(server.description.os).package
         if package is not None:
             found = host.drivers.package(package.name)
-            facts["package"] = f"{package.name} {'not installed' if found is None else found.version}"
+            facts["package"] = f"{package.name} {'not installed' if found is None else found.full_version}"
         return facts
 
 
