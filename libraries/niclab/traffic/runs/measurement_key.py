@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.host_records import OsRelease, PcieLink
+from niclab.run.driver_in_use import package_in_words
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.stats.measurements import Key
@@ -23,13 +24,15 @@ _NOT_SAID = "not said"
 class _System:
     """The software of a server.
 
-    ``boots``: how often it had been started by then; it stays the same between two starts.
+    ``boots``: how often it had been started by then; it stays the same between two starts. ``package``: of the driver,
+    with a comma before it; empty where the driver came with the system.
     """
 
     boots: tuple[int, int]
     os: str
     kernel: str
     tool: str
+    package: str
 
 
 class Systems:
@@ -55,7 +58,14 @@ class Systems:
         boots, known = (server.boots_ordered, len(server.recoveries)), self._known.get(server.role)
         if known is None or known.boots != boots:
             system = server.host.system
-            known = _System(boots, _os(system.os_release()), system.kernel(), tool_version(self._run, server))
+            package = package_in_words(self._run, server.role)
+            known = _System(
+                boots,
+                _os(system.os_release()),
+                system.kernel(),
+                tool_version(self._run, server),
+                f", {package}" if package else "",
+            )
             self._known[server.role] = known
         return known
 
@@ -81,7 +91,7 @@ def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, P
     return Key(
         card=run.card.name,
         firmware=info.firmware or _NOT_SAID,
-        driver=f"{info.driver} {info.version or _NOT_SAID}",
+        driver=f"{info.driver} {info.version or _NOT_SAID}{system.package}",
         slot=dut.pci,
         pcie_link=f"{link.gts:g} GT/s x{link.width}" if link else "conventional PCI",
         os=system.os,
@@ -114,6 +124,6 @@ def _os(release: OsRelease) -> str:
 def _peer(run: Run, port: Port, link: PcieLink | None) -> str:
     host, system = run.server_of(port).host, run.part(Systems).of(run.server_of(port))
     info = host.drivers.driver_info(run.interface(port))
-    driver = f"{info.driver} {info.version or _NOT_SAID}, firmware {info.firmware or _NOT_SAID}"
+    driver = f"{info.driver} {info.version or _NOT_SAID}{system.package}, firmware {info.firmware or _NOT_SAID}"
     card = link.downstream if link else host.pci.device(port.pci)
     return f"{card.vendor_id}:{card.device_id}, {driver}, {system.os}, {system.kernel}"
