@@ -19,7 +19,8 @@ override CARDS := $(value CARDS)
 override SUITE := $(value SUITE)
 override DUT_OS := $(value DUT_OS)
 override PEER_OS := $(value PEER_OS)
-export CARD PROFILE BENCH DUT_OS PEER_OS RUNS N SEED BENCHES CARDS SUITE
+override DRIVER := $(value DRIVER)
+export CARD PROFILE BENCH DUT_OS PEER_OS DRIVER RUNS N SEED BENCHES CARDS SUITE
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -39,7 +40,7 @@ DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:po
 .PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills bench-up bench-down benchmarks benchmark-statistics card-soak docs site clean
 
 help:
-	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|freebsd] [PEER_OS=...]   qualify a card"
+	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|freebsd] [PEER_OS=...] [DRIVER=inbox|vendor|VERSION]   qualify a card"
 	@echo "make certify-all [CARDS='NAME NAME'] [BENCHES=2] [PROFILE=quick|full] [SUITE=NAME]   many cards, on virtual benches of their own"
 	@echo "make test            lints, types, unit tests, dry run, quick negative controls"
 	@echo "make test-full       the same, and everything slow"
@@ -58,7 +59,7 @@ help:
 certify: $(STAMP)
 	@$(REPORT_TOOLS) || true
 	@if grep -qs 'lab/virtual/vbench up' -- "$$BENCH"; then $(MAKE) --no-print-directory setup-virtual; fi
-	$(VENV)/bin/niclab certify "$$BENCH" --card "$$CARD" --profile "$$PROFILE" $${DUT_OS:+--dut-os "$$DUT_OS"} $${PEER_OS:+--peer-os "$$PEER_OS"}
+	$(VENV)/bin/niclab certify "$$BENCH" --card "$$CARD" --profile "$$PROFILE" $${DUT_OS:+--dut-os "$$DUT_OS"} $${PEER_OS:+--peer-os "$$PEER_OS"} $${DRIVER:+--driver "$$DRIVER"}
 
 # A bench file for each virtual bench: a name, and with it addresses and folders of its own. They are removed at the end.
 certify-all: setup-virtual

@@ -18,9 +18,12 @@ from listeners.OutOfService import OutOfService
 from log_report import attach
 from niclab.bench.records import Role
 from niclab.card import load_card
+from niclab.card.driver_choice import DriverChoice
+from niclab.checks.chosen_driver import ChosenDriver
+from niclab.checks.releasing import release_bench
 from niclab.links import wiring
 from niclab.run.acquiring import ready
-from niclab.run.run import acquire, acquired, release
+from niclab.run.run import acquire, acquired
 from niclab.run.watching import failure_evidence
 from niclab.run.watching.facts import CardFacts
 from niclab.run.watching.hygiene import BenchHygiene
@@ -41,10 +44,8 @@ class Bench(BenchLibrary):
         Abort.install()
 
     @keyword
-    def acquire_bench(self, bench: str, card: str, dut_os: str = "", peer_os: str = "") -> None:
+    def acquire_bench(self, bench: str, card: str, dut_os: str = "", peer_os: str = "", driver: str = "") -> None:
         """Acquire a bench to qualify a card: lock it, undo what a killed run left, bring it up, prove its wiring.
-
-        `Release Bench` undoes every change.
 
         Args:
             bench: The bench file.
@@ -52,18 +53,24 @@ class Bench(BenchLibrary):
             dut_os: ``linux``, ``freebsd`` or a name in ``systems`` of the bench file, where the dut is to run another
                 system than the file says.
             peer_os: The same of the peer.
+            driver: The driver that is qualified: ``inbox``, ``vendor`` or a version of the vendor's package, which both
+                servers have during the run; empty: the one that they have.
 
         Raises:
             BenchFault: The bench is in use, cannot be restored or made ready, leaves ports of the card out, or its
-                cables are not as in the file.
+                cables are not as in the file. Or the sheet has no such driver, or a package is in place of ``inbox``.
             CardFailure: A port has no interface or link by fault of the card, or the dut's kernel reports its trouble.
+                Or the vendor's package is refused, or its driver is not the one that is used then.
             Undecided: The dut has booted by itself meanwhile, or the card has less PCI Express bandwidth than expected.
         """
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
-        run = acquire(bench, load_card(card), run_dir, _current_test, {Role.DUT: dut_os, Role.PEER: peer_os})
+        systems = {Role.DUT: dut_os, Role.PEER: peer_os}
+        run = acquire(bench, load_card(card), run_dir, _current_test, systems, DriverChoice(driver))
         run.part(BenchHygiene).begin()
         with run.part(KernelWatch).beginning():
+            run.part(ChosenDriver).provide(logger.info)
             self.ready_the_bench()
+            run.part(ChosenDriver).require_in_use(logger.info)
             for line in wiring.prove(run):
                 logger.info(line)
         for name, value in run.part(CardFacts).record().items():
@@ -82,17 +89,8 @@ class Bench(BenchLibrary):
                 not in the state in which it was when the bench was acquired.
         """
         run = acquired()
-        if run is None:
-            return
-        try:
-            for found in run.part(BenchHygiene).finish():
-                logger.warn(f"Bench hygiene: {found}")
-        finally:
-            try:
-                release(lambda run: run.part(CardFacts).require_unchanged())
-            finally:
-                for said in run.part(KernelWatch).found_at_the_end:
-                    logger.warn(f"After the last test: {said}")
+        if run is not None:
+            release_bench(run, logger.warn)
 
     @keyword
     def ready_the_bench(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from niclab.card.driver_choice import INBOX, VENDOR
 from niclab.core.exit_status import ExitStatus
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -27,6 +28,7 @@ def test_every_parameter_is_a_choice() -> None:
     assert sorted(choices("CARDS")) == sorted(["all", *cards])
     axis = PIPELINE[PIPELINE.index("values ") : PIPELINE.index("stages {", PIPELINE.index("values "))]
     assert sorted(re.findall(r"'([^']*)'", axis)) == cards
+    assert choices("DRIVER") == ["", INBOX, VENDOR] and '${DRIVER:+--driver "$DRIVER"}' in PIPELINE
     assert sorted(choices("PLAN")) == sorted(file.stem for file in (REPOSITORY / "lab" / "plans").glob("*.yaml"))
 
 
@@ -65,4 +67,5 @@ def test_the_example_for_gitlab_has_every_card() -> None:
     assert job["parallel"]["matrix"][0]["CARD"] == sorted(
         file.stem for file in (REPOSITORY / "lab" / "cards").glob("*.yaml")
     )
+    assert job["script"][-1].endswith(' ${DRIVER:+--driver "$DRIVER"}') and job["variables"]["DRIVER"] == ""
     assert job["after_script"] == ['.venv/bin/niclab restore "$BENCH" --wait 3600']

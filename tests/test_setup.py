@@ -62,6 +62,8 @@ class TestMake:
         said = self.make(house, "certify", "BENCH=virtual.yaml", "DUT_OS=debian13", "PEER_OS=linux")
         assert "vbench|image|--os|debian13|--os|linux|" in said
         assert said[-1].endswith("|--dut-os|debian13|--peer-os|linux|")
+        said = self.make(house, "certify", "BENCH=real bench.yaml", "DRIVER=vendor")
+        assert said[-1].endswith("|--profile|quick|--driver|vendor|")
         (house / "said").unlink()
         assert "vbench|image|" in self.make(house, "setup-virtual")
 
@@ -70,7 +72,7 @@ class TestMake:
         assert self.make(house, "certify", "BENCH=real bench.yaml")[-1].startswith("niclab|certify|")
 
     @pytest.mark.parametrize("value", ["x; touch evil", "$(shell touch evil)", "`touch evil`", "'\"$(touch evil)"])
-    @pytest.mark.parametrize("name", ["CARD", "BENCH", "PROFILE", "DUT_OS"])
+    @pytest.mark.parametrize("name", ["CARD", "BENCH", "PROFILE", "DUT_OS", "DRIVER"])
     def test_no_value_is_run(self, house: Path, name: str, value: str) -> None:
         said = self.make(house, "certify", f"{name}={value}")
         assert f"|{value}|" in said[-1]

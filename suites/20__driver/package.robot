@@ -14,10 +14,12 @@ Test Tags        disruptive    slow
 *** Test Cases ***
 The Required Driver Is Installed And Runs On The Dut
     [Tags]    allure.severity:blocker    req:CARD-01/install    req:EMX-02/package
+    Remove The Driver Package    dut
     Run The Packaged Driver    REQUIRED    dut
 
 The Required Driver Is Installed And Runs On The Peer
     [Tags]    req:CARD-01/install-peer
+    Remove The Driver Package    peer
     Run The Packaged Driver    REQUIRED    peer
 
 The Former Driver Is Upgraded To The Required One

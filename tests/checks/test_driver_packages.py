@@ -12,8 +12,8 @@ from fake_settings import FakeSettings, settings_of
 from Driver import Driver
 from DriverPackages import DriverPackages, Release
 from niclab.bench.records import Role
-from niclab.core.verdict import CardFailure, NotApplicable
-from niclab.hosts.settings.settings_records import Package
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.hosts.settings.settings_records import ChangedFile, Package
 from niclab.run.run import Run
 
 PACKAGE = """in_kernel: true
@@ -110,6 +110,53 @@ def test_a_wrong_architecture_is_wrong(settings: FakeSettings) -> None:
     settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "i386", "installed")
     with pytest.raises(CardFailure, match="is of i386; expected amd64"):
         DriverPackages().driver_package_should_be_installed(REQUIRED)
+
+
+def whole(settings: FakeSettings) -> None:
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "amd64", "installed")
+
+
+def test_a_package_that_lacks_a_file_is_wrong(settings: FakeSettings) -> None:
+    whole(settings)
+    settings.changed = (ChangedFile("/lib/modules/x/e1000e.ko", True), ChangedFile("/usr/share/x", False))
+    with pytest.raises(CardFailure, match=r"^dut: /lib/modules/x/e1000e\.ko of package e1000e-modules is missing$"):
+        DriverPackages().driver_package_should_be_installed(REQUIRED)
+
+
+def test_a_file_that_somebody_changed_leaves_the_package_undecided(settings: FakeSettings) -> None:
+    whole(settings)
+    settings.changed = (ChangedFile("/usr/share/x", False),)
+    with pytest.raises(Undecided, match=r"^dut: package e1000e-modules: /usr/share/x: not as it was packed$"):
+        DriverPackages().driver_package_should_be_installed(REQUIRED)
+
+
+KEY = "a3e07a792e450a70"
+
+
+@pytest.mark.parametrize(
+    ("signer", "words"),
+    [
+        (KEY, ""),
+        (f"2131fceb3407b8eccd1b0cb5{KEY}", ""),
+        (None, f"is not signed; expected key {KEY} (sheet intel-82574l)"),
+        ("11e07a792e450a70", f"is signed by 11e07a792e450a70; expected key {KEY} (sheet intel-82574l)"),
+        ("2e450a70", f"is signed by 2e450a70; expected key {KEY} (sheet intel-82574l)"),
+    ],
+)
+def test_the_signature_is_that_on_the_sheet(
+    bench: FakeBench, settings: FakeSettings, taken: Run, signer: str | None, words: str
+) -> None:
+    whole(settings)
+    settings.signer = signer
+    DriverPackages().driver_package_should_be_installed(REQUIRED)
+    bench.edit(bench.sheet, ("architecture: amd64\n", f'architecture: amd64\n      signed_by: "{KEY}"\n'))
+    taken.card = bench.load()[1]
+    if not words:
+        DriverPackages().driver_package_should_be_installed(REQUIRED)
+        return
+    with pytest.raises(CardFailure) as caught:
+        DriverPackages().driver_package_should_be_installed(REQUIRED)
+    assert str(caught.value) == f"dut: package e1000e-modules {words}"
 
 
 def test_nothing_installed_is_wrong(settings: FakeSettings) -> None:

@@ -256,6 +256,21 @@ class TestRun:
         for page in ("log", "report"):
             assert f"DEMONSTRATION, emulated card: {page} of intel-82574l" in (run_dir / f"{page}.html").read_text()
 
+    def test_the_driver_is_asked_for_in_the_run_and_when_it_is_resumed(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object]
+    ) -> None:
+        assert suites.is_dir()
+        results = bench.folder / "results"
+        with pytest.raises(
+            BenchFault, match=r"^driver vendor: sheet intel-82574l names no package of e1000e for linux"
+        ):
+            certify.run(bench.file, str(bench.sheet), "quick", results, dry_run=True, driver="vendor")
+        assert not results.exists()
+        certify.run(bench.file, str(bench.sheet), "quick", results, allow_local_changes=True, driver="inbox")
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path) and read_run(run_dir)["called"]["driver"] == "inbox"
+        assert "DRIVER:inbox" in resume._call(run_dir).options
+
     def test_a_failed_run(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "failing.robot").write_text(FAILING)
         asked["ended"] = ExitStatus.CARD_FAILURE
@@ -464,6 +479,12 @@ class TestCommand:
         monkeypatch.setattr(certify, "run", lambda *arguments, **_: asked.append(arguments[4]) or 0)
         assert cli.main(["certify", "x.yaml", "--dut-os", "freebsd"]) == 0
         assert asked == [{Role.DUT: "freebsd"}]
+
+    def test_the_driver_is_chosen_by_a_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[object] = []
+        monkeypatch.setattr(certify, "run", lambda *_, **options: asked.append(options["driver"]) or 0)
+        assert cli.main(["certify", "x.yaml"]) == cli.main(["certify", "x.yaml", "--driver", "vendor"]) == 0
+        assert asked == ["", "vendor"]
 
     def test_restore_undoes_what_a_killed_run_left(self, bench: FakeBench, capsys: pytest.CaptureFixture[str]) -> None:
         bench.nic("dut.p0").admin_up = True

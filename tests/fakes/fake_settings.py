@@ -23,7 +23,7 @@ from niclab.hosts.settings.ethtool_records import (
     Rings,
     RingSizes,
 )
-from niclab.hosts.settings.settings_records import AerCounters, Attempt, Package
+from niclab.hosts.settings.settings_records import AerCounters, Attempt, ChangedFile, Package
 
 SHEET = """
 rings:
@@ -103,6 +103,8 @@ class FakeSettings:
         self.faults: set[str] = set()
         self.told: list[str] = []
         self.packages: dict[str, Package] = {}
+        self.changed: tuple[ChangedFile, ...] = ()
+        self.signer: str | None = None
         self.aer_counts: dict[str, AerCounters | None] = {}
         self.files: set[str] = set()
         self.pending: dict[str, str] = {}
@@ -257,6 +259,14 @@ class FakeSettings:
         architecture = "i386" if "other architecture" in self.faults else "amd64"
         self.packages[name] = Package(name, installed, architecture, status)
         return Attempt(None, self.packages[name])
+
+    def changed_files(self, name: str) -> tuple[ChangedFile, ...]:
+        assert name in self.packages
+        return self.changed
+
+    def package_signer(self, name: str) -> str | None:
+        assert name in self.packages
+        return self.signer
 
     def remove_package(self, name: str) -> Attempt[Package | None]:
         if "sticks" not in self.faults:

@@ -71,7 +71,8 @@ def test_commands_for_the_journal() -> None:
     assert dut.undo.port("eth0", True, ["10.1.1.1/24"]) == (
         "ip link set dev eth0 nomaster && ip link set dev eth0 up && ip address replace 10.1.1.1/24 dev eth0"
     )
+    assert shell.commands == []
+    dut, _ = host(**{"cat /etc/os-release": "ID=debian\n"})
     assert "dpkg --purge be2net-modules &&" in dut.undo.package("be2net-modules", None, "be2net")
     before = Package("be2net-modules", "1.2", "amd64", "installed")
     assert "install be2net-modules=1.2 &&" in dut.undo.package("be2net-modules", before, "be2net")
-    assert shell.commands == []

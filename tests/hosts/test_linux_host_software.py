@@ -36,7 +36,7 @@ supports-priv-flags: yes
 
 
 def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
-    shell = FakeShell(script)
+    shell = FakeShell({"cat /etc/os-release": "ID=debian\n", **script})
     return LinuxHost(shell, "dut"), shell
 
 
@@ -75,12 +75,21 @@ def test_what_says_nothing_about_a_package_is_an_error(answer: str | Answer, wor
 
 
 def test_installing_and_removing_read_back() -> None:
-    dut, shell = host({INSTALL: "", PURGE: "", QUERY: [INSTALLED, ABSENT]})
+    dut, shell = host({INSTALL: "", PURGE: "", QUERY: [INSTALLED, INSTALLED, ABSENT]})
     installed = dut.drivers.install_package("be2net-modules", "12.0.0.0")
     assert installed.refused is None and installed.now is not None and installed.now.version == "12.0.0.0"
     removed = dut.drivers.remove_package("be2net-modules")
     assert (removed.refused, removed.now) == (None, None)
     assert shell.timeouts_s[INSTALL] == 300
+
+
+def test_a_package_that_nobody_knows_is_removed_already() -> None:
+    dut, shell = host({QUERY: ABSENT})
+    removed = dut.drivers.remove_package("be2net-modules")
+    assert (removed.refused, removed.now) == (None, None) and PURGE not in shell.commands
+    left = "be2net-modules config-files amd64 12.0.0.0\n"
+    dut, shell = host({QUERY: [left, ABSENT], PURGE: ""})
+    assert dut.drivers.remove_package("be2net-modules").now is None and PURGE in shell.commands
 
 
 def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -> None:
@@ -117,7 +126,7 @@ def test_a_version_that_apt_does_not_know_is_looked_for_in_new_lists(said: str) 
     unknown = failed(said, exit_status=100)
     dut, shell = host({INSTALL: [unknown, ""], "apt-get -q update": "", QUERY: INSTALLED})
     assert dut.drivers.install_package("be2net-modules", "12.0.0.0").refused is None
-    assert shell.commands[:3] == [INSTALL, "apt-get -q update", INSTALL]
+    assert shell.commands[1:4] == [INSTALL, "apt-get -q update", INSTALL]
     dut, _ = host({INSTALL: unknown, "apt-get -q update": failed("E: no network", exit_status=100)})
     with pytest.raises(BenchFault, match=r"^dut: `DEBIAN_FRONTEND=\S+ apt-get .*` failed with exit status 100"):
         dut.drivers.install_package("be2net-modules", "12.0.0.0")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import KERNEL
+from fake_parts import FILE, KERNEL
 
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
@@ -14,6 +14,8 @@ from niclab.report.evidence.runfolder import new_run, read_run
 from niclab.run import run as runs
 from niclab.run.run import Run
 from niclab.run.watching.facts import CardFacts
+
+FROM = f"{FILE.filename}, of no package of the sheet"
 
 
 @pytest.fixture
@@ -29,7 +31,8 @@ def release(run: Run) -> None:
 
 def test_the_same_on_all_ports_is_said_once(acquired: Run) -> None:
     found = acquired.part(CardFacts).record()
-    assert found == {"driver": f"e1000e {KERNEL}", "firmware": "2.1-0", "kernel": KERNEL, "system": found["system"]}
+    software = {"driver": f"e1000e {KERNEL}", "firmware": "2.1-0", "kernel": KERNEL, "system": found["system"]}
+    assert found == {**software, "qualified_driver": FROM}
     assert read_run(acquired.run_dir)["facts"] == found
     release(acquired)
 
@@ -42,7 +45,8 @@ def test_the_software_of_both_servers_is_noted(
     acquired.part(CardFacts).record()
     noted = read_run(acquired.run_dir)["software"]
     programs = {"ip": "6.1.0", "ethtool": "6.1", "ssh": "9.2p1", "iperf3": "3.12"}
-    assert noted["dut"] == {"system": "Debian 12", "kernel": KERNEL, **programs} == noted["peer"]
+    system = {"system": "Debian 12", "kernel": KERNEL, "driver": FROM}
+    assert noted["dut"] == {**system, **programs} == noted["peer"]
     release(acquired)
 
 

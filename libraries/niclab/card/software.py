@@ -20,6 +20,11 @@ FileName = Annotated[
 ]
 
 
+KeyId = Annotated[
+    str, StringConstraints(pattern=r"^[0-9a-f]{16}$"), Wanted('16 hexadecimal digits, as "a3e07a792e450a70", in quotes')
+]
+
+
 class TunableWhere(Enum):
     """The place where a tunable of a driver is read."""
 
@@ -57,13 +62,15 @@ class PackageFacts(VersionLists, Section):
     """The vendor's driver package. ``required``, ``allowed``, ``forbidden``: versions of the *package*.
 
     ``previous``: the version that is upgraded from and rolled back to. ``module_version_differs``: the module reports
-    another version than its package (EMX-03); else they must agree.
+    another version than its package (EMX-03); else they must agree. ``signed_by``: the id of the key that the package
+    is signed with, asked where packages are signed one by one (rpm).
     """
 
     name: PackageName
     previous: Text | None = None
     architecture: Text | None = None
     module_version_differs: bool = False
+    signed_by: KeyId | None = None
 
 
 class Driver(Section):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import PackageFacts, VersionLists, VersionVerdict
+from niclab.card import Driver, VersionLists, VersionVerdict
 from niclab.checks.asked import (
     Say,
     devices,
@@ -17,6 +17,7 @@ from niclab.checks.asked import (
 )
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.run.driver_in_use import package_in_use
 from niclab.run.run import Run
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.console.kernel_death import sign_of
@@ -49,37 +50,30 @@ def require_version(run: Run) -> None:
         CardFailure: A version is forbidden, or neither required nor allowed.
         NotApplicable: The sheet names no versions, or the system's own driver reports none.
         Undecided: A port reports no version, or one that cannot be compared.
+        BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
     """
-    driver, kernel = dut_driver(run), dut(run).system.kernel()
-    if (package := package_in_use(run, Role.DUT)) is not None and not package.module_version_differs:
-        judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], package)
-        return
-    if driver.in_kernel and dut_system(run) is OperatingSystem.FREEBSD:
-        raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
-    if driver.in_kernel:
-        own = VersionLists(required=(kernel,))
-    elif driver.version is None or not driver.version.is_known:
-        raise NotApplicable(f"sheet {run.card.name} names no driver versions")
+    driver, wanted = dut_driver(run), ""
+    package = package_in_use(run, Role.DUT) if driver.in_kernel else None
+    if package is not None:
+        lists: VersionLists | None = driver.version if package.module_version_differs else package
+    elif driver.in_kernel:
+        lists, wanted = _of_kernel(run, driver)
     else:
-        own = driver.version
-    wanted = f"the kernel is {kernel}" if driver.in_kernel else ""
-    judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], own, wanted)
+        lists = driver.version
+    if lists is None or not lists.is_known:
+        raise NotApplicable(f"sheet {run.card.name} names no driver versions")
+    judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], lists, wanted)
 
 
-def package_in_use(run: Run, role: Role) -> PackageFacts | None:
-    """Return the sheet's package of a driver that comes with the kernel, where its module is installed instead.
-
-    Args:
-        run: The run.
-        role: The server.
-    """
-    server = run.server(role)
-    driver, drivers = run.card.driver(server.description.os), server.host.drivers
-    package = driver.package
-    if not driver.in_kernel or package is None or drivers.package(package.name) is None:
-        return None
-    file = drivers.modinfo(driver.module).filename
-    return None if file is None or drivers.is_own_module(file) else package
+def _of_kernel(run: Run, driver: Driver) -> tuple[VersionLists, str]:
+    """The version of the kernel's own driver, and what it is compared with in words."""
+    if run.driver_choice.is_package:
+        said = f"dut: {driver.module} is the kernel's own"
+        raise BenchFault(f"{said}; expected that of the package, which this run qualifies")
+    if dut_system(run) is OperatingSystem.FREEBSD:
+        raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
+    kernel = dut(run).system.kernel()
+    return VersionLists(required=(kernel,)), f"the kernel is {kernel}"
 
 
 def require_loaded_is_installed(run: Run, say: Say) -> None:
@@ -158,7 +152,8 @@ def reload(run: Run, role: Role) -> None:
         CardFailure: Loading the dut's driver makes the kernel complain or stop.
         BenchFault: The driver cannot be loaded again, and the kernel does not blame it.
     """
-    target, module = run.server(role), dut_driver(run).module
+    target = run.server(role)
+    module = run.card.driver(target.description.os).module
     undo = Action(ActionKind.SHELL, target.name, target.host.undo.load_driver(module), RELOAD_DEADLINE_S)
     entry = run.journal.register(target.name, f"driver {module} is unloaded", undo)
     mark = target.host.system.dmesg_mark()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from niclab.bench.records import Role
-from niclab.card import Driver, PackageFacts, Unknown, VersionVerdict
+from niclab.card import Driver, PackageFacts, VersionVerdict
+from niclab.card.driver_choice import required_version
 from niclab.checks.asked import Say
-from niclab.checks.driver import package_in_use
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided, fail_with
+from niclab.hosts.settings.settings_records import ChangedFile
 from niclab.hosts.settings.settings_records import Package as Installed
+from niclab.run.driver_in_use import package_in_use
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -27,10 +30,14 @@ class Release(Enum):
 
 @dataclass(frozen=True)
 class DriverPackage:
-    """The driver package of one server, as the sheet names it for the server's operating system."""
+    """The driver package of one server, as the sheet names it for the server's operating system.
+
+    ``keeps``: the changes that :meth:`restore` undoes, in the words of the journal.
+    """
 
     run: Run
     role: Role
+    keeps: str = "driver package"
 
     @property
     def server(self) -> Server:
@@ -56,33 +63,30 @@ class DriverPackage:
             raise NotApplicable(f"sheet {self.run.card.name}: {where}, and no package of it is named")
         return self.run.card.section(self.driver.package, f"a driver package for {system.value}")
 
-    def version(self, release: Release) -> str:
+    def version(self, release: Release | str) -> str:
         """Return the exact version that the sheet names.
 
         Args:
-            release: The required or the previous one.
+            release: The required or the previous one, or the version itself.
 
         Raises:
             NotApplicable: The sheet does not name it.
             BenchFault: The sheet requires a range, where an exact version must come first.
         """
+        if isinstance(release, str):
+            return release
         package, card = self.entry, self.run.card
         if release is Release.PREVIOUS:
             return card.section(package.previous, f"the previous version of package {package.name}")
-        required = card.known(package.required, f"the required version of package {package.name}")
-        if isinstance(required, Unknown) or required[0].startswith((">", "<")):
-            raise BenchFault(
-                f"sheet {card.name}: package {package.name} requires {required}; expected one exact version first"
-            )
-        return required[0]
+        return required_version(card, package)
 
     # --- changes
 
-    def install(self, release: Release) -> None:
+    def install(self, release: Release | str) -> None:
         """Install that version over what is there. The driver in memory stays what it is.
 
         Args:
-            release: The required or the previous version.
+            release: The required or the previous version, or the version itself.
 
         Raises:
             CardFailure: The package is refused, or is of another architecture than the sheet's.
@@ -117,11 +121,11 @@ class DriverPackage:
 
     # --- checks
 
-    def require_installed(self, release: Release) -> None:
+    def require_installed(self, release: Release | str) -> None:
         """Check that the package is there, complete, in that version and the sheet's architecture.
 
         Args:
-            release: The required or the previous version.
+            release: The required or the previous version, or the version itself.
 
         Raises:
             CardFailure: It is not.
@@ -163,14 +167,14 @@ class DriverPackage:
                 f"{self.server.name}: package {found.name} {found.version} is {found.status}; expected it gone"
             )
 
-    def require_driver_of_package(self, release: Release, say: Say) -> None:
+    def require_driver_of_package(self, release: Release | str, say: Say) -> None:
         """Check that module on disk, module in memory and every port report the package's version.
 
         Where the sheet says that the module's version differs from its package's, module in memory and ports must
         report one that the sheet wants of the driver.
 
         Args:
-            release: The required or the previous version.
+            release: The required or the previous version, or the version itself.
             say: Takes the versions seen.
 
         Raises:
@@ -223,7 +227,7 @@ class DriverPackage:
 
     @property
     def _subject(self) -> str:
-        return f"{self.role.value} driver package"
+        return f"{self.role.value} {self.keeps}"
 
     def _keep_for_undo(self) -> None:
         """The undo of the first change brings package and driver back, whatever is changed after it."""
@@ -238,7 +242,12 @@ class DriverPackage:
         self.run.journal.register(self._subject, what, undo)
 
     def _installed(self, wanted: str) -> tuple[Installed, list[str]]:
-        """The package that is there, and what is wrong with it apart from its version."""
+        """The package that is there, and what is wrong with it apart from its version.
+
+        Raises:
+            CardFailure: There is none.
+            Undecided: A file of it was changed, and nothing else is wrong: nobody knows by whom.
+        """
         target, package, sheet = self.server, self.entry, self.run.card.name
         found, problems = target.host.drivers.package(package.name), list[str]()
         if found is None:
@@ -250,7 +259,35 @@ class DriverPackage:
         if package.architecture is not None and found.architecture != package.architecture:
             expected = f"{package.architecture} (sheet {sheet})"
             problems.append(f"{target.name}: package {found.name} is of {found.architecture}; expected {expected}")
+        problems += self._signature()
+        changed = self._changed_files() if found.complete else []
+        problems += [
+            f"{target.name}: {each.file} of package {found.name} is missing" for each in changed if each.is_missing
+        ]
+        if not problems and changed:
+            names = ", ".join(each.file for each in changed)
+            raise Undecided(f"{target.name}: package {found.name}: {names}: not as it was packed")
         return found, problems
+
+    def _changed_files(self) -> Sequence[ChangedFile]:
+        try:
+            return self.server.host.drivers.changed_files(self.entry.name)
+        except NotApplicable:
+            return ()
+
+    def _signature(self) -> list[str]:
+        package = self.entry
+        if package.signed_by is None:
+            return []
+        try:
+            signer = self.server.host.drivers.package_signer(package.name)
+        except NotApplicable:
+            return []
+        if signer is not None and signer.endswith(package.signed_by):
+            return []
+        shown = "not signed" if signer is None else f"signed by {signer}"
+        expected = f"key {package.signed_by} (sheet {self.run.card.name})"
+        return [f"{self.server.name}: package {package.name} is {shown}; expected {expected}"]
 
     def _require_own_versions(self, say: Say) -> None:
         driver, target, card = self.driver, self.server, self.run.card

@@ -118,6 +118,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="certify a real card although files of the lab differ from its commit; the certificate says so",
     )
+    qualify.add_argument(
+        "--driver", default="", metavar="inbox|vendor|VERSION", help="the driver to qualify; else the one that is there"
+    )
     key = os.environ.get(SIGN_KEY)
     qualify.add_argument(
         "--sign", type=Path, metavar="KEYFILE", default=Path(key) if key else None, help=f"sign it; or set {SIGN_KEY}"
@@ -238,6 +241,7 @@ def _certify(options: argparse.Namespace) -> int:
             suites=options.suite,
             stop=bench.stop,
             allow_local_changes=options.allow_local_changes,
+            driver=options.driver,
         )
 
 

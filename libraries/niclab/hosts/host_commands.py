@@ -31,8 +31,11 @@ _NO_ANSWER = re.compile(
 
 def refusal(result: CommandResult) -> str | None:
     """The words of a refusal, None when the tool ended well. What is neither is not answered here: see callers."""
-    if result.exit_status == 0:
-        return None
+    return None if result.exit_status == 0 else words_of(result)
+
+
+def words_of(result: CommandResult) -> str:
+    """The words of a tool that has not done what it was asked, whatever its exit status."""
     return (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
 
 

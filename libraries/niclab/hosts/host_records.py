@@ -277,11 +277,15 @@ class PingResult:
 
 @dataclass(frozen=True)
 class OsRelease:
-    """``/etc/os-release``: ``id`` such as ``debian``, ``version_id`` such as ``12`` (rolling releases have none)."""
+    """``/etc/os-release``: ``id`` such as ``debian``, ``version_id`` such as ``12`` (rolling releases have none).
+
+    ``id_like``: the distributions that it is derived from, the nearest first.
+    """
 
     id: str
     version_id: str | None
     pretty_name: str | None
+    id_like: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from niclab.bench.bench_commands import Controller
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.card import Card
+from niclab.card.driver_choice import DriverChoice
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -67,12 +68,21 @@ class Run:
         card: The card under test.
         run_dir: Folder of the run; evidence goes to ``evidence/`` in it.
         current_test: Returns the name of the running test, for the evidence.
+        driver: The driver that is qualified.
     """
 
-    def __init__(self, bench: Bench, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        card: Card,
+        run_dir: Path,
+        current_test: Callable[[], str | None],
+        driver: DriverChoice = DriverChoice(),  # noqa: B008 - frozen
+    ) -> None:
         self.bench, self.card, self.run_dir = bench.with_card(card.name), card, run_dir
         self.described = self.bench
         """The bench with its cables as the file has them; ``bench`` has them as they lie."""
+        self.driver_choice = driver
         self.secrets = Secrets(bench.secrets_file)
         self.journal = Journal.for_bench(bench.name, run_dir.name, MessageMask(lambda: self.secrets.handed_out))
         self.journal.folder = run_dir
@@ -346,6 +356,7 @@ def acquire(
     run_dir: Path,
     current_test: Callable[[], str | None],
     systems: Mapping[Role, str] | None = None,
+    driver: DriverChoice = DriverChoice(),  # noqa: B008 - frozen
 ) -> Run:
     """Acquire a bench: see :meth:`Run.open`. From then on it is that of the :func:`current` run.
 
@@ -355,15 +366,18 @@ def acquire(
         run_dir: Folder of the run.
         current_test: Returns the name of the running test, for the evidence.
         systems: Systems of servers that are to run others than the bench file says, by name.
+        driver: The driver that is qualified.
 
     Returns:
         The run.
 
     Raises:
-        BenchFault: The bench is in use, cannot be made ready, or leaves ports of the card out.
+        BenchFault: The bench is in use, cannot be made ready, or leaves ports of the card out. Or the sheet has no such
+            driver.
     """
-    run = Run(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
+    run = Run(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test, driver)
     require_whole_card(run.bench, card)
+    driver.version(card, run.bench.server(Role.DUT).os)
     if not is_continued(run_dir):
         (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
     run.open()

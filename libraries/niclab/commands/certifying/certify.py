@@ -15,6 +15,7 @@ from pathlib import Path
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, Role
 from niclab.card import Card, load_card
+from niclab.card.driver_choice import DriverChoice
 from niclab.commands.certifying import robot_process
 from niclab.commands.certifying.attempts import note_attempts, put_into_store
 from niclab.commands.certifying.forecast import forecast
@@ -78,6 +79,7 @@ def run(
     suites: Sequence[str] = (),
     stop: StopOrder | None = None,
     allow_local_changes: bool = False,
+    driver: str = "",
 ) -> ExitStatus:
     """Qualify ``card`` on the bench; return how it ended. It says first what to expect.
 
@@ -93,14 +95,17 @@ def run(
         stop: Where somebody orders the run to stop: its teardown runs, and it is not certified.
         allow_local_changes: Certify a real card although files of the lab differ from its commit; the certificate says
             so.
+        driver: The driver that is qualified: ``inbox``, ``vendor`` or a version of the vendor's package; empty: the one
+            that the servers have.
 
     Raises:
-        BenchFault: When the lab has changes that are not allowed, when bench file, sheet, plan, key or suites are
-            wrong, what earlier runs left cannot be undone, or the certificate cannot be written. A report that cannot
-            be made is a warning: it does not change the verdict.
+        BenchFault: When the lab has changes that are not allowed, when bench file, sheet, plan, key, suites or driver
+            are wrong, what earlier runs left cannot be undone, or the certificate cannot be written. A report that
+            cannot be made is a warning: it does not change the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen_plan = load_plan(plan)
+    DriverChoice(driver).version(sheet, bench.server(Role.DUT).os)
     profile = chosen_plan.profile.value
     if not (bench.emulated or dry_run or allow_local_changes):
         require_committed()
@@ -108,7 +113,7 @@ def run(
     require_current(waivers, date.today())
     if sign_with is not None:
         signature.check_key(sign_with)
-    options = [*chosen(bench, card, sheet, profile, systems or {}), *only(suites)]
+    options = [*chosen(bench, card, sheet, profile, systems or {}, driver), *only(suites)]
     tools = look_for_tools()
     ahead = look_ahead(options, bench.secret_names)
     ahead.require_each(suites)
@@ -136,7 +141,8 @@ def run(
     record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
     others = {role.value: system for role, system in (systems or {}).items()}
-    record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
+    others |= {"driver": driver, "suites": "\n".join(suites)}
+    record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, **others)
     return finish(run_dir, bench, run_robot(run_dir, options, cost.usual, stop), tools, sign_with)
 
 
@@ -222,7 +228,9 @@ def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with:
     return status
 
 
-def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, str]) -> list[str]:
+def chosen(
+    bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, str], driver: str = ""
+) -> list[str]:
     """Return the options of Robot Framework that choose and describe the tests.
 
     Args:
@@ -231,10 +239,12 @@ def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[
         sheet: The sheet.
         profile: Name of the profile.
         systems: Systems of servers that are to run others than the bench file says, by name.
+        driver: The driver that is qualified, see :func:`run`.
     """
     other_systems = [f"{role.name}_OS:{system}" for role, system in systems.items()]
+    asked = [*other_systems, *([f"DRIVER:{driver}"] if driver else [])]
     options = [
-        *(word for variable in other_systems for word in ("--variable", variable)),
+        *(word for variable in asked for word in ("--variable", variable)),
         *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile}"),
         *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
         *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),

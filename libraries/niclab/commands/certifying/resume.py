@@ -130,7 +130,8 @@ def _call(run_dir: Path) -> _Call:
     if now != then:
         raise BenchFault(f"{REPOSITORY}: is at {now}; expected {then}, as when the run began")
     suites = certify.only(str(called.get("suites") or "").splitlines())
-    options = [*certify.chosen(bench, called["card"], sheet, plan.profile.value, systems), *suites]
+    driver = str(called.get("driver") or "")
+    options = [*certify.chosen(bench, called["card"], sheet, plan.profile.value, systems, driver), *suites]
     return _Call(bench, sheet, options, str(run["started"]))
 
 

@@ -12,7 +12,7 @@ from niclab.hosts.freebsd_commands import FreeBsdCommands
 from niclab.hosts.host_commands import is_no_answer, refusal
 from niclab.hosts.host_records import DriverInfo, LoadedModule, ModuleFile, ModuleState, SelfTest
 from niclab.hosts.parity import emulated, not_available, partly
-from niclab.hosts.settings.settings_records import Attempt, Package
+from niclab.hosts.settings.settings_records import Attempt, ChangedFile, Package
 
 _KERNEL_FOLDER = "/boot/kernel/"
 
@@ -21,6 +21,10 @@ _RELOAD_TIMEOUT_S = 180
 _PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
 
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
+
+_NO_SUMS = "pkg_info compares no files, and nothing of `pkg check` is read"
+
+_NO_SIGNER = "a repository is signed, a package is not"
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 
@@ -232,6 +236,14 @@ class FreeBsdDrivers(FreeBsdCommands):
         new = self._tool() == _NEW
         command = f"env ASSUME_ALWAYS_YES=yes pkg delete -f {name}" if new else f"pkg_delete -f {name}-{before.version}"
         return self._change(command, name)
+
+    @not_available(_NO_SUMS)
+    def changed_files(self, name: str) -> tuple[ChangedFile, ...]:
+        raise NotApplicable(f"{self.name}: package {name}: FreeBSD: {_NO_SUMS}")
+
+    @not_available(_NO_SIGNER)
+    def package_signer(self, name: str) -> str | None:
+        raise NotApplicable(f"{self.name}: package {name}: FreeBSD: {_NO_SIGNER}")
 
     def _change(self, command: str, name: str) -> Attempt[Package | None]:
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)

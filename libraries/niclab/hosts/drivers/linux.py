@@ -12,20 +12,18 @@ from niclab.hosts.command_words import interface_name, module_name
 from niclab.hosts.counts.ethtool_selftest import read_self_test
 from niclab.hosts.drivers.modinfo import read_modinfo
 from niclab.hosts.drivers.modules import read_proc_modules
+from niclab.hosts.drivers.package_systems import Ending, PackageSystem, read_changed_files, read_signer
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import CommandResult
-from niclab.hosts.host_commands import HostCommands, is_no_answer, refusal
+from niclab.hosts.host_commands import words_of
 from niclab.hosts.host_records import DriverInfo, LoadedModule, ModuleFile, ModuleState, SelfTest
 from niclab.hosts.links.ethtool import read_driver_info
-from niclab.hosts.settings.settings_records import Attempt, Package
+from niclab.hosts.linux_commands import LinuxCommands
+from niclab.hosts.settings.settings_records import Attempt, ChangedFile, Package
 
-_PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]{1,127}")
-
-_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:-]{0,127}")
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:_^-]{0,127}")
 
 _PARAMETER = re.compile(r"[A-Za-z0-9_]{1,64}")
-
-_PACKAGE_FIELDS = r"${Package} ${db:Status-Status} ${Architecture} ${Version}\n"
 
 _SELF_TEST_ENDS = (0, 2)
 """Passed, and failed: ETH_TEST_FL_FAILED, which ethtool ends with (ethtool.c, do_test)."""
@@ -34,14 +32,12 @@ _INSTALL_TIMEOUT_S = 300
 
 _SELF_TEST_S = 120
 
-_UNKNOWN = ("was not found", "Unable to locate package")
-
 _BUILD_ID_NOTE = re.compile(r"04000000([0-9a-f]{2})00000003000000474e5500([0-9a-f]+)")
 
 _RELOAD_TIMEOUT_S = 180
 
 
-class LinuxDrivers(HostCommands):
+class LinuxDrivers(LinuxCommands):
     """See :class:`niclab.hosts.host.HostDrivers` for the meaning of each method."""
 
     def names_of(self, module: str) -> frozenset[str]:
@@ -50,7 +46,7 @@ class LinuxDrivers(HostCommands):
 
     def is_own_module(self, file: str) -> bool:
         """Did this module file come with the kernel?"""
-        return file.startswith(f"/lib/modules/{self._run('uname -r').strip()}/kernel/")
+        return file.removeprefix("/usr").startswith(f"/lib/modules/{self._run('uname -r').strip()}/kernel/")
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
@@ -71,34 +67,81 @@ class LinuxDrivers(HostCommands):
         return self._understood(command, read_self_test, result.stdout)
 
     def package(self, name: str) -> Package | None:
-        """The package as ``dpkg`` knows it; None when it is not installed (its configuration files may be left)."""
-        command = f"dpkg-query -W -f '{_PACKAGE_FIELDS}' {self._named(name)}"
-        result = self._try(command)
-        if result.exit_status == 1 and "no packages found matching" in result.stderr:
-            return None
-        if result.exit_status != 0:
-            raise self._failed(command, result)
-        found = self._understood(command, _read_package, result.stdout)
-        if found.name != name:
-            raise BenchFault(f"{self.name}: `{command}` answered for {found.name}")
-        return None if found.status in ("not-installed", "config-files") else found
+        """The package as the host's package system knows it; None when it is not installed.
+
+        Configuration files of one that was removed may be left.
+        """
+        found = self._known(name, self._packages_of(name))
+        return None if found is None or found.status in ("not-installed", "config-files") else found
 
     def install_package(self, name: str, version: str) -> Attempt[Package | None]:
-        """Install this very version with ``apt-get``, from where the host gets its packages; it may be an older one.
+        """Install this very version, from where the host gets its packages; it may be an older one.
 
-        A version that apt does not know is looked for once more, when apt has fetched its lists again.
+        A version that the package system does not know is looked for once more, when the lists were fetched again.
 
         Raises:
             BenchFault: When the tool could not try: no such version to be had, no lock, no rights.
         """
         if not _VERSION.fullmatch(version):
-            raise BenchFault(f"{self.name}: package version {version!r}; expected letters, digits and . + ~ : -")
-        words = f"install --yes --allow-downgrades --no-install-recommends {self._named(name)}={version}"
-        return self._apt(words, name, _UNKNOWN)
+            raise BenchFault(f"{self.name}: package version {version!r}; expected letters, digits and . + ~ : _ ^ -")
+        packages = self._packages_of(name)
+        command = packages.installing(name, version)
+        result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        if packages.ending(name, result) is Ending.UNKNOWN:
+            self._try(packages.refreshing(), timeout_s=_INSTALL_TIMEOUT_S)  # whether that helped is said next
+            result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        return self._attempted(name, packages, command, result)
 
     def remove_package(self, name: str) -> Attempt[Package | None]:
-        """Remove the package and its configuration. One that is not there is removed already."""
-        return self._apt(f"purge --yes {self._named(name)}", name, ())
+        """Remove the package, and its configuration where that is its own. One that is not there is removed already."""
+        packages = self._packages_of(name)
+        if self._known(name, packages) is None:
+            return Attempt(None, None)
+        command = packages.removing(name)
+        return self._attempted(name, packages, command, self._try(command, timeout_s=_INSTALL_TIMEOUT_S))
+
+    def changed_files(self, name: str) -> tuple[ChangedFile, ...]:
+        """The files of an installed package that are missing, or have another content than it brought."""
+        command = self._packages_of(name).verifying(name)
+        result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        if result.exit_status not in (0, 1) or result.stderr.strip():  # 1: files differ
+            raise self._failed(command, result)
+        return self._understood(command, read_changed_files, result.stdout)
+
+    def package_signer(self, name: str) -> str | None:
+        """The id of the key that an installed package is signed with; None for one that is not signed.
+
+        Raises:
+            NotApplicable: Packages of this system are not signed, only their repository is.
+        """
+        command = self._packages_of(name).signer(name)
+        if command is None:
+            raise NotApplicable(f"{self.name}: package {name}: apt checks the signature of the repository, not its own")
+        return self._read(command, read_signer)
+
+    def _packages_of(self, name: str) -> PackageSystem:
+        self._named(name)
+        return self._packages()
+
+    def _known(self, name: str, packages: PackageSystem) -> Package | None:
+        command = packages.query(name)
+        result = self._try(command)
+        if packages.is_absent(result):
+            return None
+        if result.exit_status != 0:
+            raise self._failed(command, result)
+        found = self._understood(command, packages.read, result.stdout)
+        if found.name != name:
+            raise BenchFault(f"{self.name}: `{command}` answered for {found.name}")
+        return found
+
+    def _attempted(
+        self, name: str, packages: PackageSystem, command: str, result: CommandResult
+    ) -> Attempt[Package | None]:
+        ending = packages.ending(name, result)
+        if ending in (Ending.UNKNOWN, Ending.NO_ANSWER):
+            raise self._failed(command, result)
+        return Attempt(words_of(result) if ending is Ending.REFUSED else None, self.package(name))
 
     def parameter(self, module: str, name: str) -> str:
         """The value a parameter of a loaded module has, as the kernel writes it.
@@ -110,21 +153,6 @@ class LinuxDrivers(HostCommands):
             raise BenchFault(f"{self.name}: module parameter {name!r}; expected letters, digits and _")
         folder = f"/sys/module/{module_name(self.name, module).replace('-', '_')}/parameters"
         return self._run(f"cat {folder}/{name}").strip()
-
-    def _apt(self, words: str, name: str, missing: tuple[str, ...]) -> Attempt[Package | None]:
-        command = f"DEBIAN_FRONTEND=noninteractive apt-get -q {words}"
-        result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
-        if _says(result, missing):
-            self._try("apt-get -q update", timeout_s=_INSTALL_TIMEOUT_S)  # whether that helped, apt says next
-            result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
-        if result.exit_status != 0 and (is_no_answer(result) or _says(result, missing)):
-            raise self._failed(command, result)
-        return Attempt(refusal(result), self.package(name))
-
-    def _named(self, name: str) -> str:
-        if not _PACKAGE.fullmatch(name):
-            raise BenchFault(f"{self.name}: package {name!r}; expected lower-case letters, digits and . + -")
-        return name
 
     def modinfo(self, module: str) -> ModuleFile:
         """The module on disk, which may differ from the one in memory."""
@@ -176,18 +204,6 @@ class LinuxDrivers(HostCommands):
         if loaded is None or loaded.state is not ModuleState.LIVE:
             state = "not loaded" if loaded is None else loaded.state
             raise BenchFault(f"{self.name}: module {module} is {state} after `modprobe {module}`; expected Live")
-
-
-def _says(result: CommandResult, words: tuple[str, ...]) -> bool:
-    return result.exit_status != 0 and any(one in result.stderr + result.stdout for one in words)
-
-
-def _read_package(text: str) -> Package:
-    words = text.split()
-    if len(words) != 4 or text.count("\n") > 1:
-        raise unreadable("dpkg-query -W", "text", text, "one line: package, status, architecture, version")
-    name, status, architecture, version = words
-    return Package(name, version, architecture, status)
 
 
 def _read_loaded_module(name: str, text: str) -> LoadedModule | None:

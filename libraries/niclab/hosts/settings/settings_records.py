@@ -22,16 +22,33 @@ class Attempt(Generic[T]):
 
 @dataclass(frozen=True)
 class Package:
-    """An installed package. Not ``complete``: its installation stopped half-way, ``status`` names the state."""
+    """An installed package. Not ``complete``: its installation stopped half-way, ``status`` names the state.
+
+    ``release``: the packager's own number, where a package system keeps it apart from the version, as rpm does.
+    """
 
     name: str
     version: str
     architecture: str
     status: str
+    release: str = ""
 
     @property
     def complete(self) -> bool:
         return self.status == "installed"
+
+    @property
+    def full_version(self) -> str:
+        """The version with the release, as the package system takes it."""
+        return f"{self.version}-{self.release}" if self.release else self.version
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file of an installed package that is missing, or has another content than the package brought."""
+
+    file: str
+    is_missing: bool
 
 
 @dataclass(frozen=True)

@@ -58,4 +58,5 @@ def read_os_release(text: str) -> OsRelease:
         found[match[1]] = " ".join(words)
     if not found.get("ID"):
         raise unreadable("/etc/os-release", "text", text, "a line ID=name")
-    return OsRelease(found["ID"], found.get("VERSION_ID") or None, found.get("PRETTY_NAME") or None)
+    like = tuple(found.get("ID_LIKE", "").split())
+    return OsRelease(found["ID"], found.get("VERSION_ID") or None, found.get("PRETTY_NAME") or None, like)

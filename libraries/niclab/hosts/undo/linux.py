@@ -99,11 +99,9 @@ class LinuxUndo(LinuxCommands):
 
     def package(self, name: str, before: Package | None, module: str) -> str:
         """A command that brings a package and its driver back to what they are now, for the journal."""
-        words = ["dpkg", "--purge", name]  # no error when it is not installed, nor when nobody knows such a package
-        if before is not None:
-            words = ["apt-get", "-q", "--yes", "--allow-downgrades", "install", f"{name}={before.version}"]
+        back = self._packages().restoring(self._named(name), before)
         reload_it = f"modprobe -r {module_name(self.name, module)} && modprobe {module_name(self.name, module)}"
-        return f"DEBIAN_FRONTEND=noninteractive {shlex.join(words)} && {reload_it}"
+        return f"{back} && {reload_it}"
 
     def link(self, iface: str, up: bool) -> str:
         """A command that sets the interface up or down, for the journal."""

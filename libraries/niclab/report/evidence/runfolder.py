@@ -41,6 +41,8 @@ LATEST = "latest"
 PHYSICAL = "physical card"
 DEMONSTRATION = "DEMONSTRATION, emulated card"
 NEEDED_FACTS = ("driver", "firmware", "kernel")
+QUALIFIED_DRIVER = "qualified_driver"
+"""Fact of where the driver is from: the system, or a package of the vendor."""
 _FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PACKAGES = ("robotframework", "asyncssh", "pysnmp", "python-ipmi", "pyserial", "requests", "pydantic", "PyYAML")

@@ -22,7 +22,10 @@ MOST_FIGURES = 5
 MOST_REASONS = 5
 _MOST_CHARACTERS = 220
 _MOST_REMARKS = 900
-_SUBJECT = ("Card", "PCI id", "Serial", "Driver", "Firmware", "System", "Kernel", "Bench", "Finished", "Run", "Lab")
+_SUBJECT = (
+    *("Card", "PCI id", "Serial", "Qualified driver", "Driver", "Firmware", "System", "Kernel"),
+    *("Bench", "Finished", "Run", "Lab"),
+)
 _KEY_KINDS = tuple(
     kind.value
     for kind in (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from niclab.core.decision import Decision
-from niclab.report.evidence.runfolder import NEEDED_FACTS
+from niclab.report.evidence.runfolder import NEEDED_FACTS, QUALIFIED_DRIVER
 from niclab.report.evidence.sums import COVERED
 from niclab.report.pages.condensed import tests_in_words
 from niclab.report.verdicts import Verdict
@@ -62,13 +62,14 @@ def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
     who, identity = certificate["who"] or {}, certificate.get("identity") or {}
     commit = f"commit {git['commit'][:12]}" if git.get("commit") else ""
-    others = sorted(set(facts) - set(NEEDED_FACTS) - {"serial_numbers"})
+    others = sorted(set(facts) - set(NEEDED_FACTS) - {"serial_numbers", QUALIFIED_DRIVER})
     rows = {
         "Card": certificate["card"],
         "PCI id": identity.get("pci_id"),
         "Part number": identity.get("part_number"),
         "Serial": facts.get("serial_numbers"),
         "Subject": certificate["subject"],
+        "Qualified driver": facts.get(QUALIFIED_DRIVER),
         **{name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *others)},
         "Bench": certificate["bench"],
         **_software(certificate),

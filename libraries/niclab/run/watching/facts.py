@@ -5,7 +5,8 @@ from __future__ import annotations
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence.runfolder import RUN_FILE, note_software, record_facts
+from niclab.report.evidence.runfolder import QUALIFIED_DRIVER, RUN_FILE, note_software, record_facts
+from niclab.run.driver_in_use import driver_in_words
 from niclab.run.run import Run
 from niclab.run.watching.server_software import software_of
 
@@ -75,11 +76,12 @@ class CardFacts:
             ),
             "kernel": host.system.kernel(),
             "system": release.pretty_name or release.id,
+            QUALIFIED_DRIVER: driver_in_words(run, Role.DUT),
         }
         package = run.card.driver(server.description.os).package
         if package is not None:
             found = host.drivers.package(package.name)
-            facts["package"] = f"{package.name} {'not installed' if found is None else found.version}"
+            facts["package"] = f"{package.name} {'not installed' if found is None else found.full_version}"
         return facts
 
 

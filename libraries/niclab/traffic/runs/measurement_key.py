@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.host_records import OsRelease, PcieLink
+from niclab.run.driver_in_use import package_in_words
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.stats.measurements import Key
@@ -23,13 +24,15 @@ _NOT_SAID = "not said"
 class _System:
     """The software of a server.
 
-    ``boots``: how often it had been started by then; it stays the same between two starts.
+    ``boots``: how often it had been started by then; it stays the same between two starts. ``package``: of the driver,
+    with a comma before it; empty where the driver came with the system.
     """
 
     boots: tuple[int, int]
     os: str
     kernel: str
     tool: str
+    package: str
 
 
 class Systems:
@@ -62,7 +65,8 @@ class Systems:
                     f"{server.name}: {program} is not installed; expected the traffic tool of bench "
                     f"{self._run.bench.name}"
                 )
-            known = _System(boots, _os(found.release), found.kernel, f"{program} {version}")
+            package = package_in_words(self._run, server.role)
+            known = _System(boots, _os(found.release), found.kernel, f"{program} {version}", f", {package}" if package else "")
             self._known[server.role] = known
         return known
 
@@ -88,7 +92,7 @@ def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, P
     return Key(
         card=run.card.name,
         firmware=info.firmware or _NOT_SAID,
-        driver=f"{info.driver} {info.version or _NOT_SAID}",
+        driver=f"{info.driver} {info.version or _NOT_SAID}{system.package}",
         slot=dut.pci,
         pcie_link=f"{link.gts:g} GT/s x{link.width}" if link else "conventional PCI",
         os=system.os,
@@ -106,6 +110,6 @@ def _os(release: OsRelease) -> str:
 def _peer(run: Run, port: Port, link: PcieLink | None) -> str:
     host, system = run.server_of(port).host, run.part(Systems).of(run.server_of(port))
     info = host.drivers.driver_info(run.interface(port))
-    driver = f"{info.driver} {info.version or _NOT_SAID}, firmware {info.firmware or _NOT_SAID}"
+    driver = f"{info.driver} {info.version or _NOT_SAID}{system.package}, firmware {info.firmware or _NOT_SAID}"
     card = link.downstream if link else host.pci.device(port.pci)
     return f"{card.vendor_id}:{card.device_id}, {driver}, {system.os}, {system.kernel}"

@@ -1,0 +1,145 @@
+"""The driver that a run qualifies: installed on both servers before the first test, and put back at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from niclab.bench.records import Role
+from niclab.card.driver_choice import VENDOR, DriverChoice
+from niclab.checks.asked import Say
+from niclab.checks.driver import reload
+from niclab.checks.packages import DriverPackage
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.hosts.errors import NoDevice, NoInterface
+from niclab.run.driver_in_use import package_in_use
+from niclab.run.run import Run
+from niclab.run.server import Server
+
+KEEPS = "driver of the run"
+
+
+class ChosenDriver:
+    """Provides the driver that the run qualifies. A part of the run.
+
+    Args:
+        run: The run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._installed: dict[Role, str] = {}
+        self._older = frozenset[str]()
+
+    def provide(self, say: Say) -> None:
+        """Install the package that was chosen on both servers, and load its driver; or see that none is in use.
+
+        The peer gets it where it has the same card. Each server's former package, driver and links are in the journal.
+
+        Args:
+            say: Takes what is done.
+
+        Raises:
+            CardFailure: A package is refused, or its driver cannot be loaded.
+            BenchFault: The driver of the operating system was chosen, and a package is in its place. Or a server cannot
+                be asked.
+        """
+        choice = self._run.driver_choice
+        for role in Role:
+            if choice.is_inbox:
+                self._require_inbox(role)
+            elif choice.is_package and (version := self._version(role, say)):
+                self._install(role, version)
+                say(f"{role.value}: package {DriverPackage(self._run, role).entry.name} {version} is installed")
+
+    def require_in_use(self, say: Say) -> None:
+        """Check that the package that was installed is whole, and its driver drives every port.
+
+        Args:
+            say: Takes the versions seen.
+
+        Raises:
+            CardFailure: It is not whole, or another driver is in use.
+        """
+        for role, version in self._installed.items():
+            package = DriverPackage(self._run, role)
+            package.require_installed(version)
+            package.require_driver_of_package(version, say)
+
+    def look_before_it_goes(self, look: Callable[[], object]) -> None:
+        """Undo what was changed since the driver was installed, and look at it: the end of the run removes it.
+
+        Does nothing where none was installed.
+
+        Args:
+            look: Compares the driver with that of the start.
+
+        Raises:
+            BenchFault: Something cannot be undone, or the look found a fault.
+        """
+        if self._installed:
+            self._run.ending.close()
+            self._run.undoing.undo_everything(look, leaving=self._older)
+
+    @property
+    def is_installed(self) -> bool:
+        """Has the run installed a driver, so that the end of the run removes it?"""
+        return bool(self._installed)
+
+    def _version(self, role: Role, say: Say) -> str:
+        """The version for a server; empty for a peer of another card, or whose system has no package on the sheet."""
+        run, system = self._run, self._run.server(role).description.os
+        if role is Role.DUT:
+            return run.driver_choice.version(run.card, system)
+        if not self._has_the_card(role):
+            say(f"{role.value} has another card; its driver stays as it is")
+            return ""
+        if system is run.server(Role.DUT).description.os:
+            return run.driver_choice.version(run.card, system)
+        if run.card.driver(system).package is None:
+            say(f"{role.value}: sheet {run.card.name} names no package for {system.value}; its driver stays as it is")
+            return ""
+        return DriverChoice(VENDOR).version(run.card, system)
+
+    def _has_the_card(self, role: Role) -> bool:
+        identity, pci = self._run.card.identity, self._run.server(role).host.pci
+        found = {(device.vendor_id, device.device_id) for device in map(pci.device, self._addresses(role))}
+        return found == {(identity.vendor_id, identity.device_id)}
+
+    def _addresses(self, role: Role) -> list[str]:
+        return [port.pci for port in self._run.ports(role)]
+
+    def _require_inbox(self, role: Role) -> None:
+        package = package_in_use(self._run, role)
+        if package is not None:
+            raise BenchFault(
+                f"{role.value}: package {package.name} is in place of the system's own driver; expected it removed, "
+                f"or a run of the package (--driver {VENDOR})"
+            )
+
+    def _install(self, role: Role, version: str) -> None:
+        server, package = self._run.server(role), DriverPackage(self._run, role, KEEPS)
+        server.require_lease()
+        for port in self._run.ports(role):
+            try:
+                command = _link_as_it_is(server, port.pci, server.interface(port))
+            except (NoInterface, NoDevice):
+                continue  # its driver is not loaded: no link is lost
+            what = "its driver is unloaded"
+            self._run.journal.register(port.name, what, Action(ActionKind.SHELL, server.name, command))
+        package.install(version)
+        self._installed[role] = version
+        self._older = frozenset(entry.id for entry in self._run.journal.pending())
+        if server.host.drivers.loaded_module(package.driver.module) is None:
+            server.run(server.host.undo.load_driver(package.driver.module))
+        else:
+            reload(self._run, role)
+
+
+def _link_as_it_is(server: Server, address: str, iface: str) -> str:
+    """A command that gives a link its present state again, for the journal."""
+    try:
+        return server.host.undo.driver(address, iface)
+    except NotApplicable:
+        was = server.host.links.interface(iface)
+        return server.host.undo.port(iface, bool(was.admin_up), was.ipv4)

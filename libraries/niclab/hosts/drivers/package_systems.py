@@ -1,0 +1,285 @@
+"""The package systems of Linux: which one a distribution has, and what each must do. Pure: nothing runs here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.host import CommandResult
+from niclab.hosts.host_commands import is_no_answer
+from niclab.hosts.reading import filled
+from niclab.hosts.settings.settings_records import ChangedFile, Package
+
+
+class Ending(Enum):
+    """The ending of a change of packages.
+
+    ``UNKNOWN``: no such package or version is to be had. ``NO_ANSWER``: the tool or the server could not work.
+    """
+
+    DONE = "done"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    NO_ANSWER = "no answer"
+
+
+class PackageSystem(Protocol):
+    """The commands of a package system, and the meaning of what they say. Names and versions are checked before."""
+
+    def query(self, name: str) -> str:
+        """Return the command that shows an installed package."""
+
+    def is_absent(self, result: CommandResult) -> bool:
+        """Return whether the answer to a query says that nobody knows such a package."""
+
+    def read(self, text: str) -> Package:
+        """Read the answer to a query.
+
+        Raises:
+            ReadError: It is none.
+        """
+
+    def installing(self, name: str, version: str) -> str:
+        """Return the command that installs a version from a repository, over an older or newer one."""
+
+    def removing(self, name: str) -> str:
+        """Return the command that removes a package that is installed, and nothing that it needs."""
+
+    def refreshing(self) -> str:
+        """Return the command that fetches the lists of the repositories again."""
+
+    def ending(self, name: str, result: CommandResult) -> Ending:
+        """Return what became of an installation or a removal of a package."""
+
+    def verifying(self, name: str) -> str:
+        """Return the command that compares a package's files with what it brought."""
+
+    def signer(self, name: str) -> str | None:
+        """Return the command that shows who signed an installed package; None where packages are not signed."""
+
+    def restoring(self, name: str, before: Package | None) -> str:
+        """Return an idempotent command that brings a package back to what it was."""
+
+
+@dataclass(frozen=True)
+class Apt:
+    """dpkg and apt, of Debian and Ubuntu. A repository is signed there, a package is not."""
+
+    def query(self, name: str) -> str:
+        return r"dpkg-query -W -f '${Package} ${db:Status-Status} ${Architecture} ${Version}\n' " + name
+
+    def is_absent(self, result: CommandResult) -> bool:
+        return result.exit_status == 1 and "no packages found matching" in result.stderr
+
+    def read(self, text: str) -> Package:
+        words = text.split()
+        if len(words) != 4 or text.count("\n") > 1:
+            raise unreadable("dpkg-query -W", "text", text, "one line: package, status, architecture, version")
+        name, status, architecture, version = words
+        return Package(name, version, architecture, status)
+
+    def installing(self, name: str, version: str) -> str:
+        return f"{_QUIET_APT} install --yes --allow-downgrades --no-install-recommends {name}={version}"
+
+    def removing(self, name: str) -> str:
+        return f"{_QUIET_APT} purge --yes {name}"
+
+    def refreshing(self) -> str:
+        return "apt-get -q update"
+
+    def ending(self, name: str, result: CommandResult) -> Ending:
+        del name
+        if result.exit_status == 0:
+            return Ending.DONE
+        if any(words in _said(result) for words in ("was not found", "Unable to locate package")):
+            return Ending.UNKNOWN
+        return Ending.NO_ANSWER if is_no_answer(result) else Ending.REFUSED
+
+    def verifying(self, name: str) -> str:
+        return f"dpkg -V {name}"
+
+    def signer(self, name: str) -> str | None:
+        del name
+        return None
+
+    def restoring(self, name: str, before: Package | None) -> str:
+        # purging is no error when it is not installed, nor when nobody knows such a package
+        words = f"dpkg --purge {name}"
+        if before is not None:
+            words = f"apt-get -q --yes --allow-downgrades install {name}={before.full_version}"
+        return f"DEBIAN_FRONTEND=noninteractive {words}"
+
+
+_QUIET_APT = "DEBIAN_FRONTEND=noninteractive apt-get -q"
+
+
+class _Rpm:
+    """What the systems of rpm have in common."""
+
+    def query(self, name: str) -> str:
+        return rf"rpm -q --qf '%{{NAME}} %{{EPOCH}} %{{VERSION}} %{{RELEASE}} %{{ARCH}}\n' {name}"
+
+    def is_absent(self, result: CommandResult) -> bool:
+        return result.exit_status == 1 and bool(re.fullmatch(r"package \S+ is not installed\s*", result.stdout))
+
+    def read(self, text: str) -> Package:
+        words = text.split()
+        if len(words) != 5 or text.count("\n") > 1:
+            raise unreadable("rpm -q", "text", text, "one line: name, epoch, version, release, architecture")
+        name, epoch, version, release, architecture = words
+        before = "" if epoch in ("(none)", "0") else f"{epoch}:"
+        return Package(name, f"{before}{version}", _ARCHITECTURES.get(architecture, architecture), "installed", release)
+
+    def verifying(self, name: str) -> str:
+        return f"rpm -V {name}"
+
+    def signer(self, name: str) -> str | None:
+        return rf"rpm -q --qf '%{{RSAHEADER:pgpsig}}|%{{DSAHEADER:pgpsig}}|%{{SIGPGP:pgpsig}}\n' {name}"
+
+    def restoring(self, name: str, before: Package | None) -> str:
+        if before is not None:
+            return self.installing(name, before.full_version)
+        return f"if rpm -q {name} >/dev/null; then {self.removing(name)}; fi"
+
+    def installing(self, name: str, version: str) -> str:
+        raise NotImplementedError
+
+    def removing(self, name: str) -> str:
+        raise NotImplementedError
+
+
+# rpm's words for what sheets call amd64, as Debian and FreeBSD do
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i586": "i386", "i686": "i386", "noarch": "all"}
+
+
+@dataclass(frozen=True)
+class Dnf(_Rpm):
+    """rpm and dnf, of RHEL from release 8, its rebuilds, and Fedora."""
+
+    def installing(self, name: str, version: str) -> str:
+        return f"dnf -y -q install {name}-{version}"
+
+    def removing(self, name: str) -> str:
+        return f"dnf -y -q --setopt=clean_requirements_on_remove=False remove {name}"
+
+    def refreshing(self) -> str:
+        return "dnf -q --refresh makecache"
+
+    def ending(self, name: str, result: CommandResult) -> Ending:
+        said = _said(result)
+        if result.exit_status == 0:  # also when a script of the package has failed
+            return Ending.REFUSED if _has_failed_script(name, said) else Ending.DONE
+        if any(words in said for words in ("Unable to find a match", "No match for argument")):
+            return Ending.UNKNOWN
+        lacks = is_no_answer(result) or any(words in said for words in _DNF_LACKS)
+        return Ending.NO_ANSWER if lacks else Ending.REFUSED
+
+
+_DNF_LACKS = (
+    *("superuser privileges", "Failed to download", "Cannot download", "Curl error", "incorrect checksum"),
+    *("do not have any GPG public keys installed", "is not installed. Failing package", "more space needed"),
+    *("Failed to obtain", "transaction lock"),
+)
+
+
+@dataclass(frozen=True)
+class Zypper(_Rpm):
+    """rpm and zypper, of SLES and openSUSE. Its exit statuses say what has happened: zypper(8), EXIT CODES."""
+
+    def installing(self, name: str, version: str) -> str:
+        return f"zypper --non-interactive install --oldpackage {name}={version}"
+
+    def removing(self, name: str) -> str:
+        return f"zypper --non-interactive remove {name}"
+
+    def refreshing(self) -> str:
+        return "zypper --non-interactive refresh"
+
+    def ending(self, name: str, result: CommandResult) -> Ending:
+        said, status = _said(result), result.exit_status
+        if status in _ZYPPER_DONE:
+            return Ending.REFUSED if _has_failed_script(name, said) else Ending.DONE
+        if status == _ZYPPER_UNKNOWN:
+            return Ending.UNKNOWN
+        refused = status == _ZYPPER_SCRIPT_FAILED or (status == _ZYPPER_PROBLEM and "Problem: " in said)
+        refused = refused or (status == _ZYPPER_COMMIT and "corrupted during transfer" not in said)
+        return Ending.REFUSED if refused and not is_no_answer(result) else Ending.NO_ANSWER
+
+
+_ZYPPER_DONE = (0, 102, 103, 106)
+"""Done; done and a reboot, or a restart of zypper, is wanted; done although some repository could not be read."""
+_ZYPPER_PROBLEM, _ZYPPER_COMMIT, _ZYPPER_UNKNOWN, _ZYPPER_SCRIPT_FAILED = 4, 8, 104, 107
+
+_BY_ID: dict[str, PackageSystem] = {"debian": Apt(), "ubuntu": Apt(), "rhel": Dnf(), "fedora": Dnf(), "centos": Dnf()}
+_BY_ID |= {"suse": Zypper(), "sles": Zypper(), "opensuse": Zypper()}
+
+
+def package_system(ids: tuple[str, ...]) -> PackageSystem | None:
+    """Return the package system of a distribution; None for one that is not known.
+
+    Args:
+        ids: ``ID`` of ``/etc/os-release``, and the names in ``ID_LIKE``, the nearest first: os-release(5).
+    """
+    return next((_BY_ID[each] for each in ids if each in _BY_ID), None)
+
+
+def read_changed_files(text: str) -> tuple[ChangedFile, ...]:
+    """Read ``rpm -V NAME`` or ``dpkg -V NAME``, which has rpm's format: a line for each file that differs.
+
+    Only the files' contents count: owner, mode and time of a file may be changed on purpose. Files that the package
+    itself calls its configuration (``c``), documentation (``d``) or left to be made (``g``) are left out.
+
+    Raises:
+        ReadError: A line is none of these.
+    """
+    found = list[ChangedFile]()
+    for number, line in filled(text):
+        match = _VERIFIED.fullmatch(line.rstrip())
+        if match is None:
+            if _UNMET.match(line):
+                continue
+            raise unreadable("rpm -V", f"line {number}", line, "nine marks or 'missing', a kind, and a file")
+        is_missing = match["marks"] == "missing"
+        if match["kind"] is None and (is_missing or match["marks"][2] == "5"):
+            found.append(ChangedFile(match["file"], is_missing))
+    return tuple(found)
+
+
+_VERIFIED = re.compile(
+    r"(?P<marks>missing|[S.?][M.?][5.?][D.?][L.?][U.?][G.?][T.?][P.?]) +(?:(?P<kind>[cdglmr]) )?"
+    r"(?P<file>/\S.*?)(?: \([^)]*\))?"
+)
+_UNMET = re.compile(r"Unsatisfied dependencies for |\S+ is needed by |\t")
+
+_KEY = re.compile(r"[Kk]ey ID ([0-9a-f]{8,40})")
+
+
+def read_signer(text: str) -> str | None:
+    """Read whose key signed a package, as rpm's ``:pgpsig`` shows it; None for an unsigned package.
+
+    Raises:
+        ReadError: It says neither a key nor that there is none.
+    """
+    shown = [each for each in text.strip().split("|") if each != "(none)"]
+    if text.strip() and not shown:
+        return None
+    keys = {match[1] for each in shown if (match := _KEY.search(each))}
+    if len(keys) != 1:
+        raise unreadable("rpm -q --qf :pgpsig", "text", text, "(none), or one 'Key ID' in hexadecimal digits")
+    return keys.pop()
+
+
+def _has_failed_script(name: str, said: str) -> bool:
+    """Return whether rpm says that a script of this package has failed; it may be installed all the same."""
+    package = re.escape(name)
+    return bool(
+        re.search(rf"Error in \S+ scriptlet in rpm package {package}(?:-[0-9]|\s|$)", said)
+        or re.search(rf"%\w+\({package}-[0-9][^)]*\) scriptlet failed", said)
+    )
+
+
+def _said(result: CommandResult) -> str:
+    return f"{result.stderr}\n{result.stdout}"

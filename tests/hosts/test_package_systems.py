@@ -1,0 +1,216 @@
+"""Package systems of Linux, on what apt, dnf and zypper really said: tests/hosts/packages.yaml says where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fake_shell import Answer, FakeShell
+
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.hosts.drivers.package_systems import package_system, read_changed_files, read_signer
+from niclab.hosts.errors import ReadError
+from niclab.hosts.linux_host import LinuxHost
+from niclab.hosts.settings.settings_records import ChangedFile, Package
+
+RECORDED: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "packages.yaml").read_text())
+NAME = "be2net-modules"
+OLD, NEW = (Package(NAME, version, "amd64", "installed", "1") for version in ("4.4.161.0", "12.0.0.0"))
+SYSTEMS = {"dnf": "ID=rocky\nID_LIKE='rhel centos fedora'\n", "zypper": "ID=sles\nID_LIKE=suse\n"}
+QUERY = r"rpm -q --qf '%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH}\n' be2net-modules"
+ABSENT = Answer("package be2net-modules is not installed\n", 1)
+INSTALLED = "be2net-modules (none) 12.0.0.0 1 x86_64\n"
+
+
+def answer(entry: dict[str, Any]) -> Answer:
+    return Answer(entry.get("stdout", ""), entry["status"], entry.get("stderr", ""))
+
+
+@dataclass
+class Session:
+    """A host whose package tool says what was recorded, one answer a command."""
+
+    host: LinuxHost
+    shell: FakeShell
+
+
+def session(system: str, *entries: dict[str, Any], query: list[str | Answer] | None = None) -> Session:
+    script: dict[str, Any] = {"cat /etc/os-release": SYSTEMS[system], QUERY: query or INSTALLED}
+    for entry in entries:
+        script.setdefault(entry["command"], []).append(answer(entry))
+    shell = FakeShell(script)
+    return Session(LinuxHost(shell, "dut"), shell)
+
+
+def entry(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = RECORDED[name]
+    return found
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_installing_downgrading_and_removing(system: str) -> None:
+    made = session(
+        system,
+        *(entry(f"{system} {what}") for what in ("install", "downgrade", "remove")),
+        query=[INSTALLED, INSTALLED.replace("12.0.0.0", "4.4.161.0"), INSTALLED, ABSENT],
+    )
+    drivers = made.host.drivers
+    for version, wanted in (("12.0.0.0", NEW), ("4.4.161.0", OLD)):
+        attempt = drivers.install_package(NAME, version)
+        assert (attempt.refused, attempt.now) == (None, wanted)
+    gone = drivers.remove_package(NAME)
+    assert (gone.refused, gone.now) == (None, None)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_package_that_is_not_there_is_removed_already(system: str) -> None:
+    made = session(system, query=[ABSENT])
+    assert made.host.drivers.remove_package(NAME).refused is None
+    assert made.shell.commands == ["cat /etc/os-release", QUERY]
+
+
+REFUSED = {
+    "dnf unsigned": "is not signed",
+    "dnf conflict": "conflicts with mlx-modules",
+    "dnf needs": "nothing provides kernel-core = 9.9",
+    "dnf scriptlet": "Error in POSTIN scriptlet in rpm package be2net-modules",
+    "zypper conflict": "conflicts with mlx-modules",
+    "zypper needs": "nothing provides kernel-core = 9.9",
+    "zypper scriptlet": "scriptlet failed, exit status 1",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_wrong_with_a_package_is_a_refusal_in_the_tools_words(name: str) -> None:
+    """Also where the tool ends well: dnf says so of a package whose script has failed."""
+    made = session(name.split()[0], entry(name))
+    refused = made.host.drivers.install_package(NAME, entry(name)["version"]).refused
+    assert refused is not None and REFUSED[name] in refused
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dnf damaged", "dnf no key", "dnf no rights", "zypper damaged", "zypper no rights"],
+)
+def test_what_the_lab_lacks_is_no_refusal(name: str) -> None:
+    made = session(name.split()[0], entry(name))
+    with pytest.raises(BenchFault, match=rf"^dut: `{name.split()[0]} .*` failed with exit status [1-9]"):
+        made.host.drivers.install_package(NAME, "12.0.0.0")
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_version_that_no_repository_has_is_looked_for_in_new_lists(system: str) -> None:
+    unknown, refresh = entry(f"{system} unknown"), {"dnf": "dnf -q --refresh makecache"}.get(system)
+    again = {"command": refresh or "zypper --non-interactive refresh", "status": 0}
+    made = session(system, unknown, again, unknown)
+    with pytest.raises(BenchFault, match=r"failed with exit status (1|104), said: .*be2net-modules.9\.9"):
+        made.host.drivers.install_package(NAME, "9.9")
+    assert made.shell.commands[-2:] == [again["command"], unknown["command"]]
+
+
+def test_zypper_installs_an_unsigned_package_which_its_signer_shows() -> None:
+    """It trusts the signed list of the repository."""
+    made = session("zypper", entry("zypper unsigned"), entry("rpm no signer"))
+    assert made.host.drivers.install_package(NAME, entry("zypper unsigned")["version"]).refused is None
+    assert made.host.drivers.package_signer(NAME) is None
+    made = session("zypper", entry("rpm signer"))
+    assert made.host.drivers.package_signer(NAME) == "a3e07a792e450a70"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "what\n", "RSA/SHA256, Key ID\n", "Key ID a3e07a79|Key ID 11111111\n"])
+def test_what_names_no_key_is_no_answer(text: str) -> None:
+    with pytest.raises(ReadError):
+        read_signer(text)
+
+
+def test_apt_checks_the_repository_and_no_package() -> None:
+    host = LinuxHost(FakeShell({"cat /etc/os-release": "ID=debian\n"}), "dut")
+    with pytest.raises(NotApplicable, match=r"^dut: package be2net-modules: apt checks the signature of the repos"):
+        host.drivers.package_signer(NAME)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("rpm verify", (ChangedFile("/lib/modules/5.14.0/extra/be2net/be2net.ko", True),)),
+        ("rpm verify whole", ()),
+        (
+            "dpkg verify",
+            (ChangedFile("/usr/bin/rdebsums", False), ChangedFile("/usr/share/man/man1/debsums.1.gz", True)),
+        ),
+    ],
+)
+def test_changed_files_but_those_of_the_configuration(name: str, wanted: tuple[ChangedFile, ...]) -> None:
+    release = "ID=debian\n" if name.startswith("dpkg") else SYSTEMS["dnf"]
+    found = entry(name)
+    host = LinuxHost(FakeShell({"cat /etc/os-release": release, found["command"]: answer(found)}), "dut")
+    assert host.drivers.changed_files(found["command"].split()[-1]) == wanted
+
+
+@pytest.mark.parametrize("text", ["package be2net-modules is not installed\n", "S.5 /x\n", "missing\n", "missing c\n"])
+def test_what_is_no_list_of_files_is_no_answer(text: str) -> None:
+    with pytest.raises(ReadError):
+        read_changed_files(text)
+
+
+def test_time_mode_and_owner_of_a_file_say_nothing_of_its_content() -> None:
+    text = ".M....G..    /etc/x\n.......T.    /lib/y.ko\nUnsatisfied dependencies for be2net-modules-1-1.x86_64:\n"
+    assert read_changed_files(text) == ()
+
+
+@pytest.mark.parametrize("text", ["be2net-modules (none) 1 1\n", f"{INSTALLED}{INSTALLED}", ""])
+def test_what_is_no_package_is_no_answer(text: str) -> None:
+    with pytest.raises(BenchFault, match="expected one line: name, epoch, version, release, architecture"):
+        session("dnf", query=[text]).host.drivers.package(NAME)
+
+
+def test_an_epoch_is_part_of_the_version() -> None:
+    made = session("dnf", query=["be2net-modules 2 1.0 3.el9 noarch\n"])
+    found = made.host.drivers.package(NAME)
+    assert found == Package(NAME, "2:1.0", "all", "installed", "3.el9") and found.full_version == "2:1.0-3.el9"
+
+
+@pytest.mark.parametrize(
+    ("system", "before", "command"),
+    [
+        ("dnf", OLD, "dnf -y -q install be2net-modules-4.4.161.0-1"),
+        ("zypper", OLD, "zypper --non-interactive install --oldpackage be2net-modules=4.4.161.0-1"),
+        (
+            "dnf",
+            None,
+            "if rpm -q be2net-modules >/dev/null; then dnf -y -q --setopt=clean_requirements_on_remove=False remove "
+            "be2net-modules; fi",
+        ),
+        (
+            "zypper",
+            None,
+            "if rpm -q be2net-modules >/dev/null; then zypper --non-interactive remove be2net-modules; fi",
+        ),
+    ],
+)
+def test_the_undo_brings_back_the_very_package(system: str, before: Package | None, command: str) -> None:
+    made = session(system)
+    assert made.host.undo.package(NAME, before, "be2net") == f"{command} && modprobe -r be2net && modprobe be2net"
+
+
+@pytest.mark.parametrize(
+    ("ids", "tool"),
+    [
+        *((("debian",), "Apt"), (("ubuntu", "debian"), "Apt"), (("linuxmint", "ubuntu", "debian"), "Apt")),
+        *((("rhel", "fedora"), "Dnf"), (("rocky", "rhel", "centos", "fedora"), "Dnf"), (("fedora",), "Dnf")),
+        *((("almalinux", "rhel"), "Dnf"), (("ol", "fedora"), "Dnf"), (("sles", "suse"), "Zypper")),
+        *((("opensuse-leap", "suse", "opensuse"), "Zypper"), (("opensuse-tumbleweed", "opensuse", "suse"), "Zypper")),
+        (("alpine",), "NoneType"),
+    ],
+)
+def test_the_distribution_says_which_system_it_has(ids: tuple[str, ...], tool: str) -> None:
+    assert type(package_system(ids)).__name__ == tool
+
+
+def test_a_distribution_without_a_known_one_is_a_fault_of_the_bench() -> None:
+    host = LinuxHost(FakeShell({"cat /etc/os-release": "ID=alpine\n"}), "dut")
+    with pytest.raises(BenchFault, match=r"^dut: /etc/os-release: alpine; expected a system of apt, dnf or zypper$"):
+        host.drivers.package(NAME)
