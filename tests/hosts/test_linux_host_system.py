@@ -144,7 +144,7 @@ class RealShell:
 
 
 def test_tools_of_a_real_shell(tmp_path: Path) -> None:
-    """What is said on standard error comes last; one that fails or ends its shell is one answer among others."""
+    """Standard error comes last; a tool that fails, or ends its shell, is one answer among others."""
     scripts = {
         "warns": "echo 'warning 9.9' >&2; echo 'warns 1.2'",
         "refuses": "echo 'usage 4.5' >&2; exit 2",
