@@ -13,7 +13,7 @@ from niclab.hosts.counts.load_records import CpuLoad, CpuShare, FrameCounters
 from niclab.run.run import Run
 from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.bottleneck import Before, hindrances, look_before
-from niclab.traffic.limits.pcie_ceiling import Ceiling
+from niclab.traffic.limits.pcie_ceiling import Ceiling, ceiling
 from niclab.traffic.runs import endpoints
 from niclab.traffic.runs.traffic_run import Conservation, EndOfRun, TrafficRun
 from niclab.traffic.tools.tool import CpuScale, Order, ToolResult
@@ -66,6 +66,30 @@ def test_a_conventional_bus_is_the_ceiling_of_the_dut_alone(bench: FakeBench, ta
     found = {port.name: bottleneck.conventional_ceiling(taken, port) for port in taken.bench.ports}
     assert found["dut.p0"] == Ceiling(4.224e9, "4.22 Gbit/s over PCI of 64 bit and 66 MHz") == found["dut.p1"]
     assert found["peer.p0"] is found["peer.p1"] is None
+
+
+def says(run: Run, role: Role, mbytes_per_s: float) -> None:
+    """The bench file says what the bus of a server carries."""
+    server = run.server(role)
+    server.description = server.description.model_copy(update={"bus_mbytes_per_s": mbytes_per_s})
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_what_the_bench_file_says_of_a_bus_is_the_ceiling_of_that_server(taken: Run, role: Role) -> None:
+    """As of the NetApp talk: 47 MB/s over PCI."""
+    says(taken, role, 47)
+    stated = Ceiling(376e6, "0.38 Gbit/s over its bus (bench file: bus_mbytes_per_s 47)")
+    for port in taken.bench.ports:
+        links = taken.server_of(port).host.pci.path(port.pci)
+        assert bottleneck.bus_ceiling(taken, port, links) == (stated if port.role is role else ceiling(links))
+        assert bottleneck.bus_ceiling(taken, port, ()) == (stated if port.role is role else None)
+
+
+def test_a_bus_that_carries_more_than_the_links_is_no_ceiling(taken: Run) -> None:
+    says(taken, Role.DUT, 4000)
+    port = taken.bench.ports[0]
+    links = taken.server_of(port).host.pci.path(port.pci)
+    assert bottleneck.bus_ceiling(taken, port, links) == ceiling(links)
 
 
 def test_both_ends_are_looked_at_before(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,7 +155,11 @@ class PortEntry(Record):
 
 
 class ServerEntry(Record):
-    """A server. ``system``: the name of what it runs, where the bench can boot several systems of its ``os``."""
+    """A server. ``system``: the name of what it runs, where the bench can boot several systems of its ``os``.
+
+    ``bus_mbytes_per_s``: what the bus of its card carries, in 1e6 bytes/s, where somebody measured that it is less than
+    its width and clock say: cards share a conventional PCI bus, and not every chipset fills it.
+    """
 
     os: Annotated[OperatingSystem, Wanted("linux or freebsd")]
     system: Name | None = None
@@ -163,6 +167,7 @@ class ServerEntry(Record):
     bmc: BmcEntry | None = None
     console: Console | None = None
     boot: Boot = Boot()
+    bus_mbytes_per_s: Annotated[float, Field(gt=0), Wanted("a number of more than 0")] | None = None
     ports: Annotated[Mapping[Name, PortEntry], Field(min_length=1)]
 
     @property

@@ -56,7 +56,7 @@ class Before:
     traffic_bps: float
 
     def __str__(self) -> str:
-        carries = self.ceiling.text if self.ceiling else "no ceiling known of its PCI bus"
+        carries = self.ceiling.text if self.ceiling else "no ceiling known of its bus"
         return (
             f"{self.port}: {carries}; its server with itself alone: {self.loopback_bps / 1e6:.0f} Mbit/s; "
             f"before: busiest CPU {100 * self.busiest:.0f} % busy, "
@@ -86,7 +86,7 @@ def _before(run: Run, watch: standstill.StandstillWatch, server: Server, port: P
     except ReadError as error:
         raise error.about(f"{server.name}: {port.name} before the runs") from error
     traffic_bps = (gained.rx_bytes + gained.tx_bytes) * 8 / seconds
-    carries = ceiling(links) if links else conventional_ceiling(run, port)
+    carries = bus_ceiling(run, port, links)
     return Before(port.name, links[-1] if links else None, carries, alone_bps, load.busiest[1].busy, traffic_bps)
 
 
@@ -103,6 +103,25 @@ def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
         if (device.port_type, device.lnkcap_gts, device.lnksta_gts) == (None, None, None):
             return ()
         raise
+
+
+def bus_ceiling(run: Run, port: Port, links: Sequence[PcieLink]) -> Ceiling | None:
+    """Return what the bus of a port carries at most.
+
+    Args:
+        run: The current run.
+        port: The port.
+        links: The PCI Express links down to its card; none on conventional PCI.
+
+    Returns:
+        The least of what the links or the sheet's conventional bus can carry, and of what the bench file says of the
+        server; None where nobody knows any.
+    """
+    known = [ceiling(links) if links else conventional_ceiling(run, port)]
+    if (stated := run.server_of(port).description.bus_mbytes_per_s) is not None:
+        text = f"{stated * 8e-3:.2f} Gbit/s over its bus (bench file: bus_mbytes_per_s {stated:g})"
+        known.append(Ceiling(stated * 8e6, text))
+    return min((each for each in known if each is not None), key=lambda each: each.bps, default=None)
 
 
 def conventional_ceiling(run: Run, port: Port) -> Ceiling | None:

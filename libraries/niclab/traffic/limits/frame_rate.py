@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
@@ -51,14 +52,22 @@ GAIN_LESS_PERCENT = 10.0
 """Assumption: the gain is predicted from figures that are each known to a few percent. More is no defect."""
 
 
+class Bound(Enum):
+    """The limit that holds frames back. ``BUS``: PCI Express, conventional PCI, or what the bench file says."""
+
+    FRAMES = "frames/s"
+    LINE = "line"
+    BUS = "bus"
+
+
 @dataclass(frozen=True)
 class AtSize:
-    """Frames a second at one size. ``binds``: what held them back: ``frames/s``, ``line`` or ``PCIe``."""
+    """Frames a second at one size. ``binds``: what held them back."""
 
     frame_bytes: int
     rate: Estimate
     result: Outcome
-    binds: str
+    binds: Bound
     runs: tuple[TrafficRun, ...]
 
 
@@ -80,24 +89,24 @@ class Peak(Answer):
     @property
     def independent(self) -> bool:
         """Is it the same at every size at which neither line nor bus comes first?"""
-        rates = [each.rate.estimate for each in self.found if each.binds == "frames/s"]
+        rates = [each.rate.estimate for each in self.found if each.binds is Bound.FRAMES]
         return len(rates) >= 2 and min(rates) >= (1 - SAME_WITHIN) * max(rates)
 
-    def carried_mbps(self, mtu: int) -> tuple[float, str]:
+    def carried_mbps(self, mtu: int) -> tuple[float, Bound]:
         """TCP payload at an MTU by the lowest of the limits, and which that is."""
         payload, wire = mtu - TCP_HEADERS, mtu + ETHERNET + ON_THE_WIRE
         by = {
-            "frames/s": self.frames_per_s * payload * 8e-6,
-            "line": self.rate_mbps * payload / wire,
+            Bound.FRAMES: self.frames_per_s * payload * 8e-6,
+            Bound.LINE: self.rate_mbps * payload / wire,
         }
         if self.bus_mbps is not None:
-            by["PCIe"] = self.bus_mbps * payload / (mtu + ETHERNET)
+            by[Bound.BUS] = self.bus_mbps * payload / (mtu + ETHERNET)
         binds = min(by, key=lambda name: by[name])
         return by[binds], binds
 
     def lines(self) -> list[str]:
         lines = [
-            f"frames of {each.frame_bytes} bytes: held back by {each.binds}; {each.result.reason}"
+            f"frames of {each.frame_bytes} bytes: held back by {each.binds.value}; {each.result.reason}"
             for each in self.found
         ]
         return [*lines, f"{self.subject}: {'the same' if self.independent else 'not the same'} at every size of frame"]
@@ -113,7 +122,7 @@ class Peak(Answer):
         return [
             Question(f"{self.subject}, frames of {each.frame_bytes} bytes", each.result, self.hindrances)
             for each in self.found
-            if each.binds == "frames/s" or each.result.decision is Decision.MET
+            if each.binds is Bound.FRAMES or each.result.decision is Decision.MET
         ]
 
     def why_not_judged(self) -> str:
@@ -159,7 +168,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
             rate = estimate(values, plan, NARROW)
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
             found.append(AtSize(frame, rate, result, binds, tuple(asker.runs)))
-            tell(f"{subject}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds}")
+            tell(f"{subject}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds.value}")
     made = [each for one in found for each in one.runs]
     return Peak(subject, tuple(found), rate_mbps, bus_mbps, measured.hindrances(made))
 
@@ -200,13 +209,13 @@ def _bus_mbps(before: tuple[Before, Before]) -> float | None:
     return min(known) if known else None
 
 
-def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float | None) -> str:
-    """``line`` or ``PCIe`` when the frames take up nine tenths of it, else the rate of frames itself."""
+def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float | None) -> Bound:
+    """The line or the bus when the frames take up nine tenths of it, else the rate of frames itself."""
     if frames_per_s * (frame + ON_THE_WIRE) * 8e-6 >= (1 - SAME_WITHIN) * rate_mbps:
-        return "line"
+        return Bound.LINE
     if bus_mbps is not None and frames_per_s * frame * 8e-6 >= (1 - SAME_WITHIN) * bus_mbps:
-        return "PCIe"
-    return "frames/s"
+        return Bound.BUS
+    return Bound.FRAMES
 
 
 def same_within(run: Run) -> float:
@@ -237,7 +246,7 @@ def judge_independence(run: Run, peak: Peak) -> None:
         Undecided: The intervals cannot tell.
     """
     percent = same_within(run)
-    free = [each for each in peak.found if each.binds == "frames/s"]
+    free = [each for each in peak.found if each.binds is Bound.FRAMES]
     if len(free) < 2:
         raise NotApplicable(f"{peak.subject}: the line or the bus comes first at all sizes but {len(free)}")
     least, most = (pick(free, key=lambda each: each.rate.estimate) for pick in (min, max))
@@ -263,7 +272,8 @@ def jumbo_gain(run: Run, peak: Peak) -> Effect:
         sender=Role.PEER,
         wanted=_at_least_times(jumbo / standard * (1 - GAIN_LESS_PERCENT / 100)),
         source=(
-            f"sheet {run.card.name}: predicted from {peak.frames_per_s:.0f} frames a second, then held back by {binds}"
+            f"sheet {run.card.name}: predicted from {peak.frames_per_s:.0f} frames a second, then held back by "
+            f"{binds.value}"
         ),
     )
 
@@ -279,7 +289,7 @@ def chart(peak: Peak) -> LineChart:
     points = tuple(Point(e.frame_bytes, e.rate.estimate, e.rate.low, e.rate.high) for e in peak.found)
     low = peak.found[0].result.expected.low
     same = "the same at every size" if peak.independent else "not the same at every size"
-    bound = ", ".join(f"{each.frame_bytes} bytes: {each.binds}" for each in peak.found)
+    bound = ", ".join(f"{each.frame_bytes} bytes: {each.binds.value}" for each in peak.found)
     return LineChart(
         f"Frame rate {peak.subject}",
         f"{same}; held back by: {bound}",
