@@ -6,8 +6,9 @@ from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
-from niclab.settings import coalescing, mtu, pause, queues, rings, tunables
+from niclab.settings import coalescing, mtu, pause, queues, tunables
 from niclab.settings.offloads import offloads
+from niclab.settings.rings import ring_sizes
 
 
 @library(scope="GLOBAL")
@@ -30,7 +31,7 @@ class Defaults(BenchLibrary):
     @keyword
     def rings_should_be_as_delivered(self) -> None:
         """Check that size and maximum of every ring are those of the sheet."""
-        rings.as_delivered(self.run)
+        ring_sizes.as_delivered(self.run)
 
     @keyword
     def coalescing_should_be_as_delivered(self) -> None:

@@ -28,6 +28,7 @@ TXCSUM, VLAN_TX = 2, 32
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
 ALONE = "Single Frames Are Handed Over In Time"
 KINDS, PADDING = "Frames Of Every Kind Arrive", "Padding Carries No Foreign Bytes"
+MEMORY = "The Largest Rings Fit In Memory"
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
 
@@ -83,6 +84,14 @@ FRAME_DEFECTS = (
         "NETDEV WATCHDOG",
         tests=(SENDS, CARRIES),
         into=SENDS,
+        power_cycle=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "ring-leaks=4096"),
+        red(MEMORY),
+        "of memory are gone",
+        tests=(MEMORY, CARRIES),
         power_cycle=True,
     ),
     *(

@@ -25,8 +25,9 @@ from niclab.frames.draw import ChangeKind
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.linux_host import LinuxHost
 from niclab.run.run import Run
-from niclab.settings import coalescing, pause, rings, survival
+from niclab.settings import coalescing, pause, survival
 from niclab.settings.held import held
+from niclab.settings.rings import ring_sizes
 
 PORT = Port(Role.DUT, "p0", "0000:01:00.0", None, None)
 LINUX, FREEBSD = OperatingSystem.LINUX, OperatingSystem.FREEBSD
@@ -169,7 +170,7 @@ def test_every_setting_of_an_effect_is_taken_and_comes_back(place: OnePort, jour
     [
         pause.switched,
         lambda run: coalescing.set_parameter(run, "rx-usecs"),
-        lambda run: rings.over_range(run, "every", str),
+        lambda run: ring_sizes.over_range(run, "every", str),
         lambda run: survival.over_down_and_up(run, str),
     ],
     ids=["pause", "coalescing", "rings", "survival"],

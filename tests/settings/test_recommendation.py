@@ -9,13 +9,11 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import SHEET, FakeSettings, settings_of, with_sheet
 
-from niclab.bench.records import OperatingSystem, Role
-from niclab.card import Driver, Drivers, Ring, RingFacts, Unknown
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.bench.records import Role
+from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.settings.persistent import Persistent, link_file
 from niclab.run.run import Run
 from Recommendation import Recommendation
-from Settings import Settings
 
 RECOMMENDED = """
 recommended:
@@ -170,31 +168,3 @@ def test_a_file_finds_its_port_and_keeps_its_name() -> None:
     ]
     with pytest.raises(ValueError, match="coalescing rx-frames; expected rx-usecs, tx-usecs"):
         link_file("00:0f:53:01:00:00", Persistent(coalescing={"rx-frames": 1}))
-
-
-class TestMemory:
-    @pytest.mark.parametrize(("free_kb", "fits"), [(80_000, True), (70_000, False)])
-    def test_the_rings_of_all_ports_must_fit(self, bench: FakeBench, dut: Dut, free_kb: int, fits: bool) -> None:
-        assert dut
-        bench.dut.memory = 1024 * free_kb
-        if fits:
-            Settings().largest_rings_should_fit_in_memory()
-            return
-        with pytest.raises(BenchFault, match="dut: 68 MiB of memory are available; expected 70 MiB for the largest"):
-            Settings().largest_rings_should_fit_in_memory()
-
-    def test_on_freebsd_the_rings_are_those_of_its_driver(self, bench: FakeBench, dut: Dut, taken: Run) -> None:
-        assert dut
-        server = taken.server(Role.DUT)
-        server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
-        with pytest.raises(NotApplicable, match="says nothing about rings of freebsd's driver"):
-            Settings().largest_rings_should_fit_in_memory()
-        ring = Ring(max=Unknown(unknown="test"), default=1024)
-        rings = RingFacts(settable=False, rx=ring, tx=ring, source="test")
-        drivers = Drivers(freebsd=Driver(module="em", in_kernel=True, rings=rings, source="test"))
-        taken.card = taken.card.model_copy(update={"drivers": drivers})
-        bench.dut.memory = 20 << 20
-        Settings().largest_rings_should_fit_in_memory()
-        bench.dut.memory = 17 << 20
-        with pytest.raises(BenchFault, match="dut: 17 MiB of memory are available; expected 18 MiB for the largest"):
-            Settings().largest_rings_should_fit_in_memory()

@@ -12,7 +12,7 @@ from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings import coalescing
 from niclab.settings.dut_ports import DutPort, Show, driver_section, dut_ports
-from niclab.settings.rings import RingSize
+from niclab.settings.rings.ring_sizes import RingSize
 from niclab.settings.trial import Quantity
 
 

@@ -1,21 +1,17 @@
-"""Rings of descriptors: as delivered, over their range, and in the dut's memory."""
+"""Rings of descriptors: as delivered, and over their range."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from niclab.bench.records import Role
 from niclab.card import Ring, RingFacts
-from niclab.core.verdict import BenchFault, fail_with
+from niclab.core.verdict import fail_with
 from niclab.hosts.settings.ethtool_records import RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.dut_ports import DutPort, Show, chosen_rows, driver_section, dut_ports, require_known
 from niclab.settings.trial import Trial
-
-TSO_BYTES = 64 << 10
-"""Bytes that one transmit descriptor may hold with segmentation offload."""
 
 
 def as_delivered(run: Run) -> None:
@@ -63,39 +59,6 @@ def over_range(run: Run, ring: str, show: Show) -> None:
             problems += Trial(RingSize(dut, name), least, largest, settable=section.settable).problems(show)
             problems += _link_not_back(dut, f"ring {name} was changed")
     fail_with(problems)
-
-
-def fit_in_memory(run: Run, show: Show) -> None:
-    """Compare the memory that the largest receive rings of all ports take at the largest MTU with what the dut has.
-
-    An estimate: descriptors times MTU for receiving; for sending with segmentation, descriptors times 64 KiB.
-
-    Args:
-        run: The current run.
-        show: Takes the estimate as a sentence.
-
-    Raises:
-        BenchFault: The dut has less memory available.
-        NotApplicable: The sheet does not know the largest rings or the largest MTU.
-    """
-    card, system = run.card, run.server(Role.DUT).description.os
-    rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
-    assert isinstance(rings, RingFacts)
-    mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
-    rx = card.known(rings.largest(rings.rx), "rings.rx.max")
-    tx = card.known(rings.largest(rings.tx), "rings.tx.max")
-    ports = len(run.ports(Role.DUT))
-    receiving, sending = rx * mtu, tx * TSO_BYTES
-    free = run.server(Role.DUT).host.system.available_bytes()
-    show(
-        f"largest rings: {receiving / 2**20:.0f} MiB a port for receiving ({rx} descriptors of {mtu} bytes), up to "
-        f"{sending / 2**20:.0f} MiB for sending with segmentation; dut has {free / 2**20:.0f} MiB available"
-    )
-    if ports * receiving > free:
-        raise BenchFault(
-            f"dut: {free / 2**20:.0f} MiB of memory are available; expected {ports * receiving / 2**20:.0f} MiB for "
-            f"the largest receive rings of {ports} ports, sheet {card.name}"
-        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Rings of descriptors: their sizes, and the memory that they take."""
