@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
-from niclab.traffic.effects import sheet_effects
+from niclab.traffic.effects import adaptive, sheet_effects
 
 
 @library(scope="GLOBAL")
@@ -83,3 +84,18 @@ class Effects(BenchLibrary):
             NotApplicable: The sheet has no sequence, or no step can be had here.
         """
         sheet_effects.judge_sequence(self.run, self.profile(profile), reporter())
+
+    @keyword
+    def coalescing_should_adapt_to_the_load(self) -> None:
+        """Check that adaptive coalescing of the dut's port on the first path does not hold frames that come alone.
+
+        Round trips are made in turns with no time between interrupts, the adaptive one, and the longest one held fixed.
+        The interrupts that a frame takes, alone and under load, are shown only.
+
+        Raises:
+            CardFailure: In every turn a frame waits as long as with the fixed time, or the port takes no setting.
+            BenchFault: A run fails, or the setting could not be put back.
+            Undecided: The turns contradict each other.
+            NotApplicable: The sheet names no adaptive coalescing or no time, or the fixed time does not show here.
+        """
+        adaptive.require_adaptive(self.run, logger.info)

@@ -19,3 +19,7 @@ Every Setting Has The Effect On The Sheet
 Each Factor Alone Changes What The Sheet Predicts
     [Tags]    req:DEL-02/tcp
     Each Factor Alone Should Change What The Sheet Predicts
+
+Coalescing Adapts To The Load
+    [Tags]    req:NFS-06/adaptive
+    Coalescing Should Adapt To The Load

@@ -29,6 +29,7 @@ INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarfla
 CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
 TSO, TXCSUM, GRO, TAGS, JUMBO = 0x1, 0x2, 0x10, 0x60, 0x400
 """Bits of features in lab/virtual/card/mailbox.h; tags: inserting and stripping them."""
+ADAPTS = "Coalescing Adapts To The Load"
 FACTORS = "Each Factor Alone Changes What The Sheet Predicts"
 
 
@@ -81,6 +82,7 @@ CONTROLS = {
     "coalescing-ignored": Control(
         SOLARFLARE, "card:peer", "coalesce-ignored=1", {effect("rx-usecs-in-force"): "CardFailure"}, (SENDS,)
     ),
+    "adaptive-stuck": Control(SOLARFLARE, "card:dut", "adaptive-stuck=1", {ADAPTS: "CardFailure"}, (WIDTH,)),
     "checksums-cost": Control(
         EMULEX,
         "card:dut",

@@ -356,6 +356,8 @@ static void adapt(struct vnet_queue *q)
 	u32 high = c->rx_coalesce_usecs_high ?: c->rx_coalesce_usecs;
 
 	q->adaptive_usecs = q->in_interrupt <= 2 ? c->rx_coalesce_usecs_low : min(high, 2 * q->in_interrupt);
+	if (vcard_fault(q->v->port, VCARD_FAULT_ADAPTIVE_STUCK))
+		q->adaptive_usecs = high;
 	q->in_interrupt = 0;
 }
 

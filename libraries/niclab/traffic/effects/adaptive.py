@@ -1,0 +1,189 @@
+"""Adaptive coalescing: a frame that comes alone does not wait as long as with the longest time that is held fixed.
+
+Round trips of one byte, one at a time, are made in turns with three settings of the dut's port: no time between two
+interrupts, the adaptive time, and a fixed one. Where the fixed time does not show in the round trips nothing can be
+said of the adaptive one. How many interrupts a frame takes, at this rate and under load, is shown next to it: drivers
+poll under load whatever the time is, and no source says how many a sound card may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from niclab.bench.records import BenchPath, Role
+from niclab.card import CoalescingFacts
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.hosts.counts.load_records import counted_at
+from niclab.hosts.steering.steering_files import arrived
+from niclab.run.run import Run
+from niclab.settings.dut_ports import DutPort, driver_section, settled
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.line_rate import line_mbps
+from niclab.traffic.tools import round_trips
+from niclab.traffic.tools.tool import Order, TrafficTest
+
+TURNS = 3
+SETTLES_S, RUN_S = 1, 2
+"""A driver that steps once in a thousand interrupts (sfc, efx.c, irq_adapt_irqs) needs most of a second of 60 us."""
+SHOWN_WITHIN_S = 3.0
+"""be2net applies a new value once a second (be_worker)."""
+SHOWS = 2.0
+"""Assumption: where the fixed time makes round trips so many times as long, its two ends cannot be confused."""
+STUCK, ADAPTS = 0.75, 0.5
+"""Assumption: of the way from no time to the fixed one. A sound card is at its beginning, one that never adapts at its
+end."""
+Say = Callable[[str], object]
+T = TypeVar("T")
+
+
+class Arm(Enum):
+    """A setting of coalescing."""
+
+    NONE = "no time"
+    ADAPTIVE = "adaptive"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True)
+class AdaptiveTurn:
+    """Seconds of a round trip with each setting."""
+
+    none_s: float
+    adaptive_s: float
+    fixed_s: float
+
+    @property
+    def shows(self) -> bool:
+        """Does the fixed time show?"""
+        return self.fixed_s >= SHOWS * self.none_s
+
+    @property
+    def held(self) -> float:
+        """Part of the fixed time that a frame waits with the adaptive one."""
+        return (self.adaptive_s - self.none_s) / (self.fixed_s - self.none_s)
+
+    def __str__(self) -> str:
+        times = (self.none_s, self.adaptive_s, self.fixed_s)
+        return " / ".join(f"{1e3 * each:.3f}" for each in times) + " ms"
+
+
+def require_adaptive(run: Run, say: Say) -> None:
+    """See that adaptive coalescing of the dut's port on the first path does not hold single frames.
+
+    Args:
+        run: The current run.
+        say: Takes each turn, and the interrupts of a frame, as sentences.
+
+    Raises:
+        CardFailure: In every turn a frame waits as long as with the fixed time, or the port does not take a setting.
+        BenchFault: A run fails, or the setting could not be put back.
+        Undecided: The turns contradict each other.
+        NotApplicable: The sheet names no adaptive coalescing or no time, or the fixed time does not show here.
+    """
+    path = run.bench.paths[0]
+    dut = DutPort(run, run.bench.end(path, Role.DUT))
+    section = driver_section(run, "coalescing", CoalescingFacts, lambda _: dut.host.settings.coalescing(dut.iface))
+    if section.adaptive_rx is None:
+        raise NotApplicable(f"sheet {run.card.name} names no adaptive coalescing of received frames")
+    usecs = _longest(run, section)
+    measured = _Measured(run, path, dut, usecs, say)
+    with dut.put_back("adaptive coalescing is measured", dut.host.undo.coalescing(dut.iface, ("rx-usecs",))):
+        turns = [measured.turn(number) for number in range(TURNS)]
+    judge(dut, usecs, turns)
+
+
+def judge(dut: DutPort, usecs: int, turns: list[AdaptiveTurn]) -> None:
+    """Judge the turns.
+
+    Args:
+        dut: The port.
+        usecs: The fixed time in us.
+        turns: What was measured.
+
+    Raises:
+        CardFailure: In every turn a frame waits as long as with the fixed time.
+        Undecided: The turns contradict each other.
+        NotApplicable: The fixed time does not show.
+    """
+    said = f"{dut.place}: round trips with no time, adaptive and rx-usecs {usecs}: {'; '.join(map(str, turns))}"
+    if not all(turn.shows for turn in turns):
+        raise NotApplicable(f"{said}: the fixed time does not show; expected {SHOWS:g} times as long")
+    if all(turn.held >= STUCK for turn in turns):
+        raise CardFailure(f"{said}: adaptive coalescing holds single frames; expected it to hand them over")
+    if not all(turn.held <= ADAPTS for turn in turns):
+        raise Undecided(f"{said}; expected the adaptive ones all near those with no time, or all near the fixed ones")
+
+
+def _longest(run: Run, section: CoalescingFacts) -> int:
+    """The longest time of the adaptive algorithm as delivered, in us."""
+    rows = {row.name: row.default for row in section.parameters}
+    known = [rows[name] for name in ("rx-usecs-high", "rx-usecs") if isinstance(rows.get(name), int)]
+    if not known or not known[0]:
+        raise NotApplicable(f"sheet {run.card.name} knows neither rx-usecs-high nor rx-usecs as delivered")
+    assert isinstance(known[0], int)
+    return known[0]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Measures with each setting. ``usecs``: the fixed time."""
+
+    run: Run
+    path: BenchPath
+    dut: DutPort
+    usecs: int
+    say: Say
+
+    def turn(self, number: int) -> AdaptiveTurn:
+        """Measure each setting once; another one comes first in each turn."""
+        arms = list(Arm)
+        order = arms[number % len(arms) :] + arms[: number % len(arms)]
+        found = {arm: self._with(arm) for arm in order}
+        turn = AdaptiveTurn(*(found[arm] for arm in arms))
+        self.say(f"{self.dut.place}: round trips with no time, adaptive and rx-usecs {self.usecs}: {turn}")
+        return turn
+
+    def _with(self, arm: Arm) -> float:
+        """Seconds of a round trip."""
+        self._set(arm)
+        ends = endpoints.ends(self.run, self.path, Role.PEER)
+        round_trips.per_second(self.run, ends, SETTLES_S)
+        rate, alone = self._counted(lambda: round_trips.per_second(self.run, ends, RUN_S))
+        with measuring.session(self.run, self.path, Role.PEER, line_mbps(self.run, ends, self.path)) as session:
+            _, loaded = self._counted(lambda: session.measure(Order(TrafficTest.TCP_STREAM, RUN_S)))
+        self.say(
+            f"{self.dut.place}: {arm.value}: {alone:.2f} interrupts for each received frame that comes alone, "
+            f"{loaded:.2f} under load"
+        )
+        return 1 / rate
+
+    def _set(self, arm: Arm) -> None:
+        on, usecs = arm is Arm.ADAPTIVE, 0 if arm is Arm.NONE else self.usecs
+        settings, iface = self.dut.host.settings, self.dut.iface
+        attempt = settings.set_coalescing(iface, {"adaptive-rx": on, "rx-usecs": usecs})
+        now = settled(
+            lambda: settings.coalescing(iface),
+            lambda shown: shown.adaptive_rx is on and (on or shown.parameters.get("rx-usecs") == usecs),
+            SHOWN_WITHIN_S,
+        )
+        if now.adaptive_rx is not on:
+            raise CardFailure(self.dut.expected("adaptive receive coalescing when set", now.adaptive_rx, on))
+        if not on and now.parameters.get("rx-usecs") != usecs:
+            why = f" ({attempt.refused})" if attempt.refused else ""
+            raise NotApplicable(f"{self.dut.place} does not take rx-usecs {usecs}{why}")
+
+    def _counted(self, load: Callable[[], T]) -> tuple[T, float]:
+        """The outcome of ``load``, and the interrupts of the port for each frame that it received meanwhile."""
+        server, iface = self.dut.server, self.dut.iface
+
+        def taken() -> int:
+            return sum(sum(counts.values()) for counts in arrived(server.ssh, server.name, iface).values())
+
+        before, interrupts = server.host.counts.load(iface).frames, taken()
+        outcome = load()
+        gained = taken() - interrupts
+        frames = counted_at(self.dut.port, before, server.host.counts.load(iface).frames).rx_packets
+        return outcome, gained / max(frames, 1)
