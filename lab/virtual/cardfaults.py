@@ -21,6 +21,7 @@ OFFENDS = {
     "aer-correctable": "CARD-03 error counters",
     "vanish": "CARD-07 recovery",
     "flash-fails": "CARD-02, EMX-04 firmware update",
+    "flash-accepts": "CARD-02 wrong images are refused",
     "flash-forgets": "CARD-02 a flashed version becomes active",
     "default-rx-ring": "DEL-01 default rings",
     "default-tx-ring": "DEL-01 default rings",

@@ -21,13 +21,19 @@ FILTERED, LARGEST = "The VLAN Filter Passes The Own VLANs Only", "Frames Of The 
 WHOLE = "The Whole Self Test Passes"
 PAUSED = "Pause Frames Can Be Switched"
 SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
+RELOADED_SPREAD = "Flows Spread Over Every Queue When The Driver Is Loaded Again"
 STEERED = "Flows Follow The Table After Changes"
 SEGMENTS = "Segments Of TCP Over IPv4 Are Right On The Wire"
 WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The Wire"
-TXCSUM, VLAN_TX = 2, 32
+TXCSUM, RXCSUM, GRO, VLAN_TX, RXHASH, LRO = 2, 4, 16, 32, 256, 512
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
 ALONE = "Single Frames Are Handed Over In Time"
 KINDS, PADDING = "Frames Of Every Kind Arrive", "Padding Carries No Foreign Bytes"
+SEGMENTS_6 = "Segments Of TCP Over IPv6 Are Right On The Wire"
+SUMS_IN = "Received Checksums Are Judged Only When Asked For"
+GRO_MERGES, LRO_MERGES = "GRO Merges Packets Only While It Is On", "LRO Merges Packets Only While It Is On"
+HASHES = "Each Connection Has Its Own Receive Hash"
+FOREIGN, DAMAGED = "An Image Of Another Card Is Refused", "Damaged Images Are Refused"
 MEMORY = "The Largest Rings Fit In Memory"
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
@@ -47,7 +53,7 @@ FRAME_DEFECTS = (
     _frames("tx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "tx-flip=25"), red(ONE_OFF), "arrived", tests=(ONE_OFF, CARRIES), full=True),
     _frames("tx-csum-odd=1", (OFFLOADED,), "arrived", CARRIES, NOT_OFFLOADED),
-    _frames("tx-csum-last=1", (SEGMENTS,), "with wrong checksums", CARRIES),
+    _frames("tx-csum-last=1", (SEGMENTS, SEGMENTS_6), "with wrong checksums", CARRIES),
     _frames("tx-twice=50", (ONCE,), "twice", UP),
     _frames("bytes-short=16", (ONCE,), "bytes", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "rx-burst=2"), red(LOAD), "load", tests=(LOAD, CARRIES), into=LOAD),
@@ -65,6 +71,10 @@ FRAME_DEFECTS = (
     _frames("csum-accepted=1", (SUMS,), "wrong checksums", CARRIES, ONCE),
     _frames(f"feature-lie={TXCSUM}", (WIRE_SUMS,), "with wrong checksums", CARRIES, ONCE),
     _frames(f"feature-lie={VLAN_TX}", (WIRE_TAGS,), "", CARRIES, ONCE),
+    _frames(f"feature-stuck-on={RXCSUM}", (SUMS_IN,), "rx-checksum", CARRIES),
+    _frames(f"feature-stuck-on={GRO}", (GRO_MERGES,), "gro", CARRIES),
+    _frames(f"feature-stuck-on={LRO}", (LRO_MERGES,), "lro", CARRIES),
+    _frames(f"feature-lie={RXHASH}", (HASHES,), "hashed; expected all", CARRIES),
     _frames("filter-leak=3", (OWN,), "delivered to dut.p0", CARRIES, ONCE),
     _frames("promisc-stays=1", (EVERYTHING,), "delivered to dut.p0", CARRIES, OWN),
     _frames("rx-mode-ignored=1", (EVERYTHING, ALL_GROUPS, FURTHER), "arrived", CARRIES, OWN),
@@ -72,6 +82,14 @@ FRAME_DEFECTS = (
     _frames("mac-stays=1", (CHANGED,), "delivered to dut.p0", CARRIES, OWN),
     _frames("hash-stuck=1", (SPREAD, TABLE, STEERED), "queue", CARRIES),
     _frames("queue-dead=2", (SPREAD, STEERED), "queue", UP),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "queue-dead=3"),
+        red(RELOADED_SPREAD),
+        "queue",
+        tests=(RELOADED_SPREAD, UP),
+        full=True,
+    ),
     _frames("table-entry-lost=128", (TABLE, STEERED), "queue", CARRIES, SPREAD),
     _frames("irq-lost=20", (ALONE,), "had answers that its program got late", UP),
     _frames("latency-spike=700", (ALONE,), "had answers that its program got late", UP),
@@ -94,6 +112,7 @@ FRAME_DEFECTS = (
         tests=(MEMORY, CARRIES),
         power_cycle=True,
     ),
+    Defect(EMULEX, ("card:dut", "flash-accepts=1"), red(FOREIGN, DAMAGED), "took", tests=(FOREIGN, DAMAGED, CARRIES)),
     *(
         Defect(card, ("card:dut", "flash-forgets=1"), red(test), "firmware", tests=(test, CARRIES), full=True)
         for card, test in ((EMULEX, RESTARTED), (CHELSIO, RELOADED))

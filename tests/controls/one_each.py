@@ -33,11 +33,22 @@ def shell(defect: str, red: str, verdict: str, says: str, *, do: str, undo: str,
     return Each(f"server:{role} {defect}", red, verdict, says, *words)
 
 
+def refused(folder: str, red: str, says: str) -> Each:
+    """The kernel's files below ``folder`` of the dut can be read, and not written."""
+    do, undo = (f"mount -o remount,{how} {folder}" for how in ("ro", "rw"))
+    return shell(f"{folder} refuses", red, BENCH, says, do=do, undo=undo)
+
+
 def _quoted(command: str) -> str:
     return "'" + command.replace("'", "'\\''") + "'"
 
 
 _CONSOLE = "pkill -{} -t ttyS0 || pkill -{} -f ttyS0"
+_DEAF_TOOL = """\
+printf '#!/bin/sh\\n[ "$1" = -C ] || exec /root/ethtool "$@"\\n' > /root/deaf; chmod +x /root/deaf
+cp $(command -v ethtool) /root/ethtool; mount --bind /root/deaf $(command -v ethtool)
+"""
+"""Takes every coalescing and changes none; what is shown stays true."""
 _MODULE = "/lib/modules/$(uname -r)/{}"
 _OF_KERNEL = "$(modinfo -n e1000e)"
 
@@ -135,29 +146,16 @@ QUICK = (
         undo=f"rm -r {_MODULE.format('updates')}; depmod -a",
     ),
     fault("cable:b.peer", "silent", "Reloading The Driver Under Traffic Brings Every Link Back", CARD, "p1"),
+    refused("/sys", "Receive Packet Steering Can Be Set", "rps_cpus"),
+    refused("/sys", "Receive Flow Steering Can Be Set", "rps_flow_cnt"),
+    refused("/proc", "Socket Memory That A Test Sets Is In Force", "net.ipv4.tcp_rmem is"),
     shell(
-        "sysfs refuses",
-        "Receive Packet Steering Can Be Set",
-        BENCH,
-        "rps_cpus",
-        do="mount -o remount,ro /sys",
-        undo="mount -o remount,rw /sys",
-    ),
-    shell(
-        "sysfs refuses",
-        "Receive Flow Steering Can Be Set",
-        BENCH,
-        "rps_flow_cnt",
-        do="mount -o remount,ro /sys",
-        undo="mount -o remount,rw /sys",
-    ),
-    shell(
-        "sysctls refuse",
-        "Socket Memory That A Test Sets Is In Force",
-        BENCH,
-        "net.ipv4.tcp_rmem is",
-        do="mount -o remount,ro /proc",
-        undo="mount -o remount,rw /proc",
+        "coalescing is not done",
+        "Coalescing That A Test Sets Is In Force",
+        CARD,
+        "rx-usecs",
+        do=_DEAF_TOOL,
+        undo="umount $(command -v ethtool)",
     ),
     fault("cable:a", "silent", "A Plugged Cable Carries Traffic Again In Time", CARD, "p0"),
 )
@@ -224,11 +222,28 @@ def deaf(files: str, red: str, says: str) -> Each:
     return shell(f"deaf {files}", red, CARD, says, do=_DEAF.format(files, _COPY), undo=undo)
 
 
+_OF_IRQS = """\
+for irq in $(ls /sys/class/net/*/device/msi_irqs | grep -o '[0-9]*$'); do
+file=/proc/irq/$irq/smp_affinity_list; copy=/run/deaf$irq; {}
+done
+"""
+
+
 STEERED_CARD = "intel-82576"
 STEERED = (
     deaf("rx-*/rps_cpus", "Received Packets Are Taken Over By The CPU That A Test Gives Them", "which woke no CPU"),
     deaf("rx-*/rps_flow_cnt", "Received Packets Follow The Program That Reads Them", "has woken CPU 1"),
     deaf("tx-*/xps_cpus", "Sent Packets Leave By The Queue That A Test Gives Their CPU", "pings from CPU"),
+    refused("/sys", "Transmit Packet Steering Can Be Set", "xps_cpus"),
+    refused("/proc", "Interrupts Can Be Given To CPUs", "smp_affinity_list"),
+    shell(
+        "interrupts stay at CPU 1",
+        "Interrupts Arrive At The CPU That A Test Gives Them",
+        CARD,
+        "has had interrupts while pings crossed it",
+        do=_OF_IRQS.format("echo 1 > $file; cat $file > $copy; mount --bind $copy $file"),
+        undo=_OF_IRQS.format("umount $file; echo 0-1 > $file"),
+    ),
 )
 """Seconds each, on the card whose servers have two processors."""
 

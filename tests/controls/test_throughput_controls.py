@@ -23,6 +23,8 @@ JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
 VLAN = "A VLAN Carries The Fraction On The Sheet"
 TCP_EVERYWHERE = "TCP Stream Reaches The Limits In Every Direction Over Every Path"
 UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
+UDP_EVERYWHERE = "UDP Stream Reaches The Limits In Every Direction Over Every Path"
+CONNECTIONS = "Any Number Of Connections Is Received At Line Rate"
 SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
@@ -70,6 +72,10 @@ CONTROLS = {
         EMULEX, "card:dut", "rx-slow=800", {TCP_EVERYWHERE: "CardFailure"}, (SWEPT[0],)
     ),
     "datagrams-capped": Control(ALTEON, "card:dut", "frame-rate-cap=12000", {UDP_SIZES: "CardFailure"}, ()),
+    "datagrams-everywhere-capped": Control(
+        ALTEON, "card:dut", "frame-rate-cap=12000", {UDP_EVERYWHERE: "CardFailure"}, ()
+    ),
+    "connections-slow": Control(EMULEX, "card:dut", "rx-slow=800", {CONNECTIONS: "CardFailure"}, (SENDS,)),
     "narrow-link": Control(
         EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()
     ),

@@ -29,6 +29,8 @@ static const char *fault_of(const struct vnet *v, const u8 *image, size_t size)
 {
 	if (size < VCARD_FW_HEADER || memcmp(image, VCARD_FW_MAGIC, 8))
 		return "is not a firmware image";
+	if (vcard_fault(v->port, VCARD_FAULT_FLASH_ACCEPTS))
+		return NULL;
 	if (!matches(image + VCARD_FW_DRIVER, 16, v->driver->name))
 		return "is of another vendor";
 	if (!matches(image + VCARD_FW_MODEL, 32, v->model->name) && !matches(image + VCARD_FW_MODEL, 32, "*"))
