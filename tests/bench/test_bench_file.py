@@ -146,8 +146,8 @@ def test_a_password_in_place_of_its_name_is_not_shown(edited_bench: Edit) -> Non
 def test_a_bench_without_peer_is_refused(edited_bench: Edit) -> None:
     lines = fault(edited_bench(("  peer:\n", "  third:\n")))
     assert (
-        "virtual.yaml:13: servers.peer: missing; expected a section with os, system, ssh, bmc, console, boot, ports"
-        in lines
+        "virtual.yaml:13: servers.peer: missing; expected a section with os, system, ssh, bmc, console, boot, "
+        "bus_mbytes_per_s, ports" in lines
     )
     assert "virtual.yaml:35: servers.third: unknown key; expected one of dut, peer" in lines
 

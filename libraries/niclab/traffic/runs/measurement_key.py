@@ -66,7 +66,9 @@ class Systems:
                     f"{self._run.bench.name}"
                 )
             package = package_in_words(self._run, server.role)
-            known = _System(boots, _os(found.release), found.kernel, f"{program} {version}", f", {package}" if package else "")
+            known = _System(
+                boots, _os(found.release), found.kernel, f"{program} {version}", f", {package}" if package else ""
+            )
             self._known[server.role] = known
         return known
 
