@@ -92,7 +92,7 @@ ROUND_TRIPS = "round trips of single frames, p50 to p99.9"
 """They are recorded by the test of lost interrupts, which judges none of them."""
 OF_A_WHOLE_RUN = {
     "hours of load": REPOSITORY / "tests/controls/test_soak_controls.py",
-    "a link that flaps once in a run": REPOSITORY / "tests/run/test_carrier_watch.py",
+    "a link that flaps once in a run": REPOSITORY / "tests/controls/test_hygiene_controls.py",
 }
 """Lines that no single test judges -> the controls of their defects."""
 
