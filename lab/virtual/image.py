@@ -49,6 +49,7 @@ PACKAGES = [
     "iproute2",
     "iputils-ping",
     "netperf",
+    "nfs-kernel-server",
     "pciutils",
     "python3",
     "tcpdump",

@@ -26,6 +26,9 @@ UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
 UDP_EVERYWHERE = "UDP Stream Reaches The Limits In Every Direction Over Every Path"
 CONNECTIONS = "Any Number Of Connections Is Received At Line Rate"
 SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
+NFS = "NFS Reads Over UDP Reach The Rate On The Sheet"
+NFS_JUMBO = "NFS Reads Over UDP In Jumbo Frames Reach The Rate On The Sheet"
+NFS_TCP = "NFS Reads Over TCP Are As Fast As In Accepted Runs"
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
@@ -133,6 +136,13 @@ CONTROLS = {
         dict.fromkeys((FACTORS, SENDS), "CardFailure"),
         (RECEIVES,),
     ),
+    "nfs-capped": Control(ALTEON, "card:dut", "frame-rate-cap=16000", {NFS: "CardFailure"}, (NFS_JUMBO,)),
+    "nfs-jumbo-costs": Control(
+        ALTEON, "card:dut", f"feature-slow={JUMBO}", {NFS_JUMBO: "CardFailure"}, (NFS,)
+    ),
+    "nfs-calls-lost": Control(ALTEON, "card:dut", "rx-drop=1000", {NFS: "CardFailure"}, ()),
+    "nfs-replies-lost": Control(ALTEON, "cable:a.dut", "loss=0.02", {NFS: "CardFailure"}, ()),
+    "nfs-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP: "CardFailure"}, ()),
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()
     ),

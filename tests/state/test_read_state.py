@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -119,6 +120,33 @@ def test_names_and_pairs() -> None:
     assert table["packages"] == {"ethtool": "1:6.1-1"}
     assert table["boot"] == {"/etc/default/grub": "checksum 123, 45 bytes", "/proc/cmdline": "root=/dev/vda1 quiet"}
     assert table["steering"] == {"enp1s0 rx-0/rps_cpus": "0"}
+
+
+def test_the_nfs_server_and_what_it_exports(tmp_path: Path) -> None:
+    """Mounts of others, which come and go by themselves, are no state of the lab."""
+    threads, exports, mounts = (tmp_path / name for name in ("threads", "etab", "mounts"))
+    threads.write_text("8\n")
+    exports.write_text("/tmp/niclab.nfs\t198.18.10.2(ro,sync,fsid=7114)\n/home\t10.0.0.0/8(rw)\n")
+    mounts.write_text(
+        "niclab.nfs /tmp/niclab.nfs tmpfs rw 0 0\nnfsd /proc/fs/nfsd nfsd rw 0 0\nfiler:/home /home nfs4 rw 0 0\n"
+    )
+    program = linux_program(Depth.BETWEEN, [])
+    for path, file in {"/proc/fs/nfsd/threads": threads, "/var/lib/nfs/etab": exports, "/proc/mounts": mounts}.items():
+        assert path in program
+        program = program.replace(path, str(file))
+    done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True)
+    found = done.stdout.partition("@ nfs\n")[2]
+    assert read_state(f"@ nfs\n{found}")["nfs"] == {
+        "threads": "8",
+        "export /tmp/niclab.nfs to 198.18.10.2": "present",
+        "export /home to 10.0.0.0/8": "present",
+        "mount /tmp/niclab.nfs": "tmpfs",
+        "mount /proc/fs/nfsd": "nfsd",
+    }
+    for file, text in {threads: "0\n", exports: "", mounts: "proc /proc proc rw 0 0\n"}.items():
+        file.write_text(text)
+    done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True)
+    assert read_state(done.stdout[done.stdout.index("@ nfs") :])["nfs"] == {}
 
 
 def test_a_freebsd_server() -> None:

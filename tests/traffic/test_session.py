@@ -11,8 +11,13 @@ from niclab.bench.records import Role
 from niclab.core.undo import ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.traffic import WorthlessResult
-from niclab.traffic.runs import measuring
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.measuring import Session
+from niclab.traffic.runs.run_count import RunCount
+from niclab.traffic.runs.switch_counts import SwitchCountWatch
+from niclab.traffic.tools.iperf3_tool import Iperf3Tool
 from niclab.traffic.tools.tool import Order, TrafficTest
 
 
@@ -86,3 +91,19 @@ def test_a_killed_run_leaves_no_server_of_the_tool(bench: FakeBench, taken: Run)
             assert entry.what.startswith("job is started: ") and entry.action.kind is ActionKind.SHELL
             assert any(mark and f"/tmp/niclab-job.{mark};" in entry.action.command for mark in marks)
     assert changes(taken.journal) == before and len(taken.journal.pending()) == len(before) + 2
+
+
+def test_a_client_may_ask_for_the_data(bench: FakeBench, taken: Run) -> None:
+    """It runs on the server that receives; which end has sent does not change by that."""
+    path = taken.bench.paths[0]
+    ends = endpoints.ends(taken, path, Role.DUT)
+    interfaces = {port.role: taken.interface(port) for port in (ends.from_port, ends.to_port)}
+    route, watch = endpoints.route(taken, ends), standstill.watch(taken)
+    rest = (SwitchCountWatch(taken, path), 50, watch, taken.part(RunCount), True, Role.PEER)
+    session = Session(ends, Iperf3Tool(), route, interfaces, *rest)
+    runs = [session.measure(Order(duration_s=2)) for _ in range(2)]
+    asked = [command for command in bench.ssh[Role.PEER].commands if command.startswith("iperf3 --client")]
+    assert len(asked) == 2 and not any("iperf3 --client" in each for each in bench.ssh[Role.DUT].commands)
+    assert [run.sender.port for run in runs] == ["dut.p0", "dut.p0"]
+    assert [run.receiver.frames.rx_bytes for run in runs] == [12_000_000, 13_000_000]
+    assert [run.sender.frames.tx_packets for run in runs] == [9000, 9000]

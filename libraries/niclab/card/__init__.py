@@ -25,7 +25,7 @@ from niclab.card.identity_facts import (
     PortLayout,
     VpdFacts,
 )
-from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
+from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, NfsLimits, Reference
 from niclab.card.offload_facts import (
     Changeable,
     FreebsdOffload,
@@ -112,6 +112,7 @@ __all__ = [
     "Metric",
     "Mtu",
     "MulticastFilter",
+    "NfsLimits",
     "Offload",
     "OffloadName",
     "Offloads",

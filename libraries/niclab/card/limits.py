@@ -28,6 +28,16 @@ class Metric(Enum):
 _METRICS = ", ".join(metric.value for metric in Metric)
 
 
+class NfsLimits(Section):
+    """The rate at which the card must serve reads of a cached file over NFS version 3, as a fraction of line rate.
+
+    ``udp_fraction_of_line_rate``: over UDP at MTU 1500; ``jumbo_udp_fraction_of_line_rate``: at MTU 9000.
+    """
+
+    udp_fraction_of_line_rate: Fraction | None = None
+    jumbo_udp_fraction_of_line_rate: Fraction | None = None
+
+
 class Limits(Section):
     """The limits that the card must reach.
 
@@ -46,6 +56,7 @@ class Limits(Section):
     frames_per_s: Rate | None = None
     frame_rate_same_within_percent: Percent | None = None
     retransmitted_percent: Percent | None = None
+    nfs: NfsLimits | None = None
 
 
 class Reference(Section):

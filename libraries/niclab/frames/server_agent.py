@@ -90,10 +90,29 @@ class StepAgent(Agent):
         Raises:
             BenchFault: It fails; its words are in the message.
         """
+        return self.said(self._server.run(self.command(plan), timeout_s=STEP_WITHIN_S + 10).stdout)
+
+    def command(self, plan: Mapping[str, Any], lasts_s: int = 0) -> str:
+        """Return the command that lets it do a step, and prints what it says of it.
+
+        Args:
+            plan: The step.
+            lasts_s: Time in s that the step lasts at least: until then nobody looks, as each look takes processor time.
+        """
         wait = f"n=0; until [ -s result ]; do n=$((n+1)); [ $n -le {10 * STEP_WITHIN_S} ] || exit 1; sleep 0.1; done"
         begin = f"rm -f result && printf %s {shlex.quote(json.dumps(plan))} > plan && kill -USR1 {self.pid}"
-        command = f"cd {shlex.quote(self.folder)} && {begin} && {{ {wait}; cat result; }}"
-        text = self._server.run(command, timeout_s=STEP_WITHIN_S + 10).stdout
+        rest = f"sleep {lasts_s}; " if lasts_s else ""
+        return f"cd {shlex.quote(self.folder)} && {begin} && {{ {rest}{wait}; cat result; }}"
+
+    def said(self, text: str) -> dict[str, Any]:
+        """Read what it says of a step.
+
+        Args:
+            text: What the command of the step has printed.
+
+        Raises:
+            BenchFault: It is something else, or the step failed; its words are in the message.
+        """
         try:
             said = json.loads(text)
         except ValueError as error:

@@ -88,6 +88,8 @@ def _is_about(left: Leftover, command: str) -> bool:
         return left.key in words
     if left.subject in ("sysctl", "boot", "files", "routes", "interrupts", "steering"):
         return left.key in command or left.key.replace(".", "/") in command
+    if left.subject == "nfs":
+        return bool(words & {"exportfs", "rpc.nfsd", "mount"})
     if left.subject not in words:
         return False
     key, *more = left.key.split()

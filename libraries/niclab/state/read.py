@@ -258,6 +258,7 @@ _READERS: dict[str, Callable[[Table, list[str]], None]] = {
     "routes": _routes,
     "sysctl": _sysctl,
     "modules": _names("modules"),
+    "nfs": _pairs("nfs"),
     "steering": _pairs("steering", lambda name: name.removeprefix("/sys/class/net/").replace("/queues/", " ")),
     "interrupts": _pairs("interrupts"),
     "cmdline": _pairs("boot"),

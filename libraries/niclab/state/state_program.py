@@ -75,6 +75,15 @@ title modules; for f in /sys/module/*/initstate; do
   [ -e "$f" ] || continue
   f=${{f%/initstate}}; printf '%s\\n' "${{f##*/}}"
 done
+title nfs
+v=0; {{ read -r v < /proc/fs/nfsd/threads; }} 2>/dev/null || v=0
+[ "$v" = 0 ] || printf 'threads\\t%s\\n' "$v"
+[ ! -r /var/lib/nfs/etab ] || while read -r f v; do
+  [ -z "$f" ] || printf 'export %s to %s\\tpresent\\n' "$f" "${{v%%(*}}"
+done < /var/lib/nfs/etab
+while read -r d f v o; do
+  case "$v $f" in "nfsd "* | *" /tmp/niclab."*) printf 'mount %s\\t%s\\n' "$f" "$v" ;; esac
+done < /proc/mounts
 """
 
 _LINUX_FULL = """

@@ -30,7 +30,7 @@ from niclab.traffic.runs.switch_counts import SwitchCountWatch
 from niclab.traffic.runs.traffic_run import Conservation, EndOfRun, TrafficRun, figure_text
 from niclab.traffic.runs.turns import turn_to_measure
 from niclab.traffic.tools.iperf3 import shortest_s
-from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult, TrafficTool
+from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult, TrafficClient
 from niclab.traffic.tools.tool_choice import tool_of
 
 SESSION_LIMIT_S = 2 * 3600.0
@@ -114,25 +114,29 @@ class Session:
     """Runs one after the other; the counters after one serve as the baseline of the next.
 
     Whoever does something else with the ports between two runs says so by :meth:`forget`. See :func:`session`.
+    ``client``: the server on which the client runs, None for the one that sends.
     """
 
     def __init__(
         self,
         run: Run,
         ends: Ends,
-        tool: TrafficTool,
+        tool: TrafficClient,
         route: Route,
         looks: Looks,
         switch: SwitchCountWatch,
         line_mbps: float,
         watch: standstill.StandstillWatch,
         are_ports: bool,
+        client: Role | None = None,
     ) -> None:
         self._count, self._notes, self._are_ports = run.part(RunCount), run.notes, are_ports
+        self._is_asked_for = client is ends.receiver.role
+        """The client runs on the server that receives, and asks the other one for the data."""
         self._ends, self._tool, self._route = ends, tool, route
         self._looks, self._switch, self._line_mbps, self._watch = looks, switch, line_mbps, watch
         self._last: EndLook | None = None
-        """The receiver's last look; the sender looks before and after each run, in the command that sends."""
+        """The last look of the server without the client; the other one looks in the command of the client."""
         self._told: standstill.Told | None = None
         self._told_after: standstill.Told = ()
 
@@ -187,23 +191,28 @@ class Session:
 
     def _measure_now(self, order: Order, command: str) -> TrafficRun:
         ends, tool = self._ends, self._tool
-        received = self._last or self._looks.at(ends.receiver)
+        client, other = (ends.receiver, ends.sender) if self._is_asked_for else (ends.sender, ends.receiver)
+        other_before = self._last or self._looks.at(other)
         self._last, switch_before = None, self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + endpoints.SLACK_S
-        ended, sends, sent = self._looks.around(ends.sender, command, timeout_s)
-        receives = self._looks.at(ends.receiver)
-        before, after = (sends, received), (sent, receives)
+        ended, client_before, client_after = self._looks.around(client, command, timeout_s)
+        before = self._sender_first(client_before, other_before)
+        after = self._sender_first(client_after, self._looks.at(other))
         self._told = self._told or self._told_by(before)
         self._told_after = self._told_by(after)
-        with endpoints.named(ends.sender, command, ended):
+        with endpoints.named(client, command, ended):
             result = tool.read(ended.stdout, order)
             _refuse_short(result, order, tool.omitted_s)
-        sides, (_, self._last) = self._settled(before, after, result)
+        sides, last = self._settled(before, after, result)
+        self._last = last[0] if self._is_asked_for else last[1]
         _refuse_impossible_cpu(ends, result, sides)
         _refuse_other_ways(result, sides[1])
         _refuse_above_line(result, self._line_mbps, sides[1])
         switch, conservation = self._switch.since(switch_before), _conservation(sides, result)
         return TrafficRun(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
+
+    def _sender_first(self, client: EndLook, other: EndLook) -> tuple[EndLook, EndLook]:
+        return (other, client) if self._is_asked_for else (client, other)
 
     def _settled(
         self, before: tuple[EndLook, EndLook], after: tuple[EndLook, EndLook], result: ToolResult

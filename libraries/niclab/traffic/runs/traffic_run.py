@@ -83,7 +83,7 @@ class TrafficRun:
 def described(measured: TrafficRun) -> str:
     """The run in one line, for the log."""
     found, order = measured.result, measured.order
-    parts = [f"{measured.tool} {order.test.value}: {figure_text(found)} in {found.elapsed_s:.2f} s"]
+    parts = [f"{measured.tool} {order.words}: {figure_text(found)} in {found.elapsed_s:.2f} s"]
     if found.loss is not None:
         parts.append(f"{100 * found.loss:.2f} % lost")
     if order.test is not TrafficTest.UDP_STREAM:

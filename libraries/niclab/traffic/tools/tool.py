@@ -8,7 +8,7 @@ The client always sends, so that a direction is chosen by who runs the client.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Protocol
 
 from niclab.bench.records import TrafficToolName
@@ -69,6 +69,11 @@ class Order:
             raise ValueError(f"traffic: {field}: {getattr(self, field)!r} is not wanted; expected {wanted}")
 
     @property
+    def words(self) -> str:
+        """The task in words."""
+        return self.test.value
+
+    @property
     def parameters(self) -> dict[str, str]:
         """All that tells this order from others, by name, for the key of a measurement."""
         given = {
@@ -124,23 +129,13 @@ class ToolResult:
     window_bytes: int | None = None
 
 
-class TrafficTool(Protocol):
-    """A tool. ``programs``: what must be installed on both servers.
-
-    ``port``: where its server listens. ``omitted_s``: seconds at the start of a run that it does not count.
-    """
+class TrafficClient(Protocol):
+    """The part of a tool that makes a run. ``omitted_s``: seconds at the start of a run that it does not count."""
 
     @property
-    def name(self) -> TrafficToolName: ...
-    @property
-    def programs(self) -> tuple[str, ...]: ...
-    @property
-    def port(self) -> int: ...
+    def name(self) -> Enum: ...
     @property
     def omitted_s(self) -> int: ...
-
-    def server_command(self, address: str) -> str:
-        """Serves in the foreground at ``address``."""
 
     def client_command(self, route: Route, order: Order) -> str:
         """One run.
@@ -155,6 +150,20 @@ class TrafficTool(Protocol):
         Raises:
             ReadError: When it cannot be read, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.
         """
+
+
+class TrafficTool(TrafficClient, Protocol):
+    """A tool. ``programs``: what must be installed on both servers. ``port``: where its server listens."""
+
+    @property
+    def name(self) -> TrafficToolName: ...
+    @property
+    def programs(self) -> tuple[str, ...]: ...
+    @property
+    def port(self) -> int: ...
+
+    def server_command(self, address: str) -> str:
+        """Serves in the foreground at ``address``."""
 
     def resolution_bps(self, order: Order) -> float:
         """Smallest step of the throughput of a run, in bit/s."""

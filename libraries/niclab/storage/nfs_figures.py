@@ -1,0 +1,122 @@
+"""The figures of reads over NFS, from what the client and the ports have counted, and the limit that binds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+from niclab.hosts.errors import ReadError
+from niclab.storage.nfs_reads import READ_BYTES
+from niclab.traffic.limits.bottleneck import BUSY_DURING
+from niclab.traffic.limits.frame_rate import ON_THE_WIRE
+from niclab.traffic.runs.traffic_run import TrafficRun
+
+FULL = 0.9
+"""Assumption: nine tenths of what something carries are all of it, as headers and pauses are not counted exactly."""
+
+
+class Binding(StrEnum):
+    """The limit that comes first."""
+
+    LINE = "the line"
+    BUS = "the PCI bus"
+    FRAMES = "the card's frames a second"
+    DUT_CPU = "the CPU of the dut"
+    PEER_CPU = "the CPU of the peer"
+    SERVER = "the NFS server's time to answer"
+    """Neither line, bus, card nor a CPU is full: it is what 4 reads under way take."""
+
+
+@dataclass(frozen=True)
+class ReadFigures:
+    """The figures of a run of reads.
+
+    ``frames_per_s``, ``wire_mbps``, ``bus_mbps``: of the frames that came into the port of the peer, on the line and
+    without what is added there. ``dut_busy``, ``peer_busy``: part 0..1 of the time of the busiest CPU.
+    """
+
+    reads_per_s: float
+    frames_per_s: float
+    wire_mbps: float
+    bus_mbps: float
+    dut_busy: float
+    peer_busy: float
+
+    @property
+    def mbytes_per_s(self) -> float:
+        """Data in 10^6 bytes a second."""
+        return self.reads_per_s * READ_BYTES / 1e6
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reads_per_s:.1f} reads/s, {self.mbytes_per_s:.2f} Mbyte/s, {self.frames_per_s:.0f} frames/s, "
+            f"busiest CPU of the dut {100 * self.dut_busy:.0f} %, of the peer {100 * self.peer_busy:.0f} %"
+        )
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The most that the parts of a path carry: line and bus in Mbit/s, frames a second. None where nobody knows."""
+
+    line_mbps: float
+    bus_mbps: float | None
+    frames_per_s: float | None
+
+
+def figures_of(run: TrafficRun) -> ReadFigures:
+    """Return what a run has carried, for the time that its reads are counted.
+
+    The port has counted the reads before and after as well, so its counts are taken by the reads that are counted.
+
+    Args:
+        run: The run.
+
+    Raises:
+        ReadError: The run has read nothing.
+    """
+    found = run.result
+    if not found.throughput_bps or not found.received_bytes:
+        raise ReadError("a run without a read; expected at least one", run.receiver.port)
+    part = found.throughput_bps / 8 * found.elapsed_s / found.received_bytes
+    frames, data = (
+        part * each / found.elapsed_s for each in (run.receiver.frames.rx_packets, run.receiver.frames.rx_bytes)
+    )
+    return ReadFigures(
+        reads_per_s=found.throughput_bps / 8 / READ_BYTES,
+        frames_per_s=frames,
+        wire_mbps=(data + ON_THE_WIRE * frames) * 8e-6,
+        bus_mbps=data * 8e-6,
+        dut_busy=run.sender.cpu.busiest[1].busy,
+        peer_busy=run.receiver.cpu.busiest[1].busy,
+    )
+
+
+def middle(runs: Sequence[TrafficRun]) -> ReadFigures:
+    """Return the median of each figure of runs.
+
+    Args:
+        runs: The runs, at least one.
+    """
+    found = [figures_of(each) for each in runs]
+    names = ("reads_per_s", "frames_per_s", "wire_mbps", "bus_mbps", "dut_busy", "peer_busy")
+    return ReadFigures(**{name: median(getattr(each, name) for each in found) for name in names})
+
+
+def binding(found: ReadFigures, most: Ceilings) -> Binding:
+    """Return the limit that comes first.
+
+    Args:
+        found: What was carried.
+        most: What the parts of the path carry.
+    """
+    if found.wire_mbps >= FULL * most.line_mbps:
+        return Binding.LINE
+    if most.bus_mbps is not None and found.bus_mbps >= FULL * most.bus_mbps:
+        return Binding.BUS
+    if most.frames_per_s is not None and found.frames_per_s >= FULL * most.frames_per_s:
+        return Binding.FRAMES
+    if found.dut_busy > BUSY_DURING:
+        return Binding.DUT_CPU
+    return Binding.PEER_CPU if found.peer_busy > BUSY_DURING else Binding.SERVER

@@ -1,0 +1,316 @@
+"""Reads of a cached file over NFS version 3, against the sheet's fraction of line rate, and the limit that binds.
+
+The dut is the server, as the filer of the document of NFS-02 is. The client is a program of the lab, as the kernels of
+today's distributions read no longer over UDP (``CONFIG_NFS_DISABLE_UDP_SUPPORT``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from niclab.bench.records import BenchPath, Role
+from niclab.card import NfsLimits, Unknown
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable, Undecided
+from niclab.frames import delivery
+from niclab.frames.server_agent import running
+from niclab.report import now
+from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.run.run import Run
+from niclab.run.watching import standstill
+from niclab.settings import mtu
+from niclab.stats.measurements import Measurement, add
+from niclab.stats.questions import Direction, Expected, Outcome
+from niclab.stats.run_plan import SamplingPlan
+from niclab.storage.nfs_figures import Binding, Ceilings, ReadFigures, binding, middle
+from niclab.storage.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, read_order
+from niclab.storage.nfs_server import NfsExport, require_linux, serving
+from niclab.traffic.limits import limit
+from niclab.traffic.limits.accepted_baseline import Against
+from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.limits.limit import UNIT, LimitBudget
+from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.runs import discarded, endpoints
+from niclab.traffic.runs.asker import ToldAsker
+from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.looks import Looks
+from niclab.traffic.runs.measuring import Session
+from niclab.traffic.runs.progress import Tell
+from niclab.traffic.runs.switch_counts import SwitchCountWatch
+from niclab.traffic.runs.traffic_run import TrafficRun
+from niclab.traffic.tools.tool import Order
+
+STANDARD_MTU = 1500
+METRIC = "nfs_read_mbps"
+TOOL = "NFS client 1"
+"""In the conditions of a measurement: another number makes figures that are compared with none of the former ones."""
+BUDGETS: Mapping[Profile, LimitBudget] = {
+    Profile.QUICK: LimitBudget(run_s=2, first_look=3, met_from=6, most=12, warm_up_runs=0, most_s=40),
+    Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=12, most=30, warm_up_runs=1, most_s=900),
+}
+
+
+@dataclass(frozen=True)
+class NfsAnswer(Answer):
+    """The reads over one path, at one MTU.
+
+    Attributes:
+        subject: What was read.
+        result: The answer about the limit; None where the sheet has none.
+        values: Data of each run in Mbit/s.
+        runs: The runs.
+        found: The figures in the middle of the runs.
+        binds: The limit that came first.
+        before: What both ends can do.
+        hindrances: What of the bench may have held the reads back.
+        against: What there is to compare with.
+        damaged: Data that were not those of the file, in words.
+    """
+
+    subject: str
+    result: Outcome | None
+    values: tuple[float, ...]
+    runs: tuple[TrafficRun, ...]
+    found: ReadFigures
+    binds: Binding
+    before: tuple[Before, Before]
+    hindrances: tuple[str, ...]
+    against: Against
+    damaged: tuple[str, ...]
+
+    @property
+    def baseline(self) -> Outcome | None:
+        """The answer against the accepted baseline, if there is one."""
+        return discarded.bounded(self.against.result(self.values), self.runs)
+
+    def lines(self) -> list[str]:
+        resent, compared = sum(each.result.retransmits or 0 for each in self.runs), self.baseline
+        lines = [
+            f"{self.subject}: {self.found}; held back by {self.binds.value}",
+            f"{self.subject}: {resent} calls sent again in {len(self.runs)} runs",
+            *(f"{self.subject}: {each}" for each in self.damaged),
+            *(f"the bench can do: {before}" for before in self.before),
+            *(f"the bench may hold it back: {hindrance}" for hindrance in self.hindrances),
+            f"{self.subject}: {compared.reason if compared else self.against.text}",
+        ]
+        return lines if self.result is None else [f"{self.subject}: {self.result.reason}", *lines]
+
+    def charts(self) -> list[Chart]:
+        title = self.subject.replace(",", "")
+        points = tuple(Point(number, value, value, value) for number, value in enumerate(self.values, start=1))
+        low = None if self.result is None else self.result.expected.low
+        drawn = None if low is None else Limit(low, f"limit at least {low:g} {UNIT}")
+        note = f"held back by {self.binds.value}: {self.found}"
+        own = LineChart(title, note, "run", UNIT, (ChartLine("each run", points),), drawn)
+        trend = self.against.trend(f"{title} against the baseline", self.values)
+        return [own] if trend is None else [own, trend]
+
+    def made(self) -> list[TrafficRun]:
+        return list(self.runs)
+
+    def questions(self) -> list[Question]:
+        asked = [("", self.result), (", baseline", self.baseline)]
+        return [Question(f"{self.subject}{what}", each, self.hindrances) for what, each in asked if each is not None]
+
+    def why_not_judged(self) -> str:
+        return f"{self.subject}: {self.found}; held back by {self.binds.value}; no limit and {self.against.text}"
+
+
+def measure(
+    run: Run, path: BenchPath, transport: NfsTransport, mtu_bytes: int, profile: Profile, tell: Tell
+) -> NfsAnswer:
+    """Read a file that the dut serves over a path, at an MTU. Adds what was measured to the run folder.
+
+    Args:
+        run: The current run.
+        path: The path.
+        transport: The protocol below NFS.
+        mtu_bytes: MTU of both ends in bytes.
+        profile: How many runs may be made, and for how long.
+        tell: Takes the progress of what lasts long.
+
+    Returns:
+        The answer.
+
+    Raises:
+        NotApplicable: The sheet has no limit of NFS, the card does not take the MTU, or a server does not run Linux.
+        BenchFault: The server cannot serve, the bench cannot reach the limit, or a run fails or is worthless.
+        Undecided: The time was spent before the first look.
+    """
+    facts = run.card.limits.nfs
+    if facts is None:
+        raise NotApplicable(f"sheet {run.card.name} has no limits.nfs")
+    fraction = _fraction(run, facts, transport, mtu_bytes)
+    if mtu_bytes > STANDARD_MTU:
+        mtu.want_allowed(run, mtu_bytes)
+    require_linux(run)
+    with mtu.both_ends(run, path, mtu_bytes), serving(run, path) as export:
+        reads = _Reads(run, path, transport, mtu_bytes, BUDGETS[profile], tell)
+        answer = reads.asked(export, fraction)
+    _note(run, answer)
+    return answer
+
+
+def require_undamaged(run: Run, answer: NfsAnswer, say: Tell) -> None:
+    """Require that all data were those of the file.
+
+    Where some were not, frames with known content tell who damages data: they are compared at both ends, and without
+    the card.
+
+    Args:
+        run: The current run.
+        answer: What was read.
+        say: Takes what becomes of the frames.
+
+    Raises:
+        CardFailure: The card damages frames.
+        BenchFault: The peer does.
+        Undecided: Nobody does.
+    """
+    if not answer.damaged:
+        return
+    delivery.once_in_order(run, say)
+    raise Undecided(
+        f"{answer.subject}: {'; '.join(answer.damaged)}; expected what the file has; frames with known content arrive "
+        "unchanged, so that nobody knows where it happened"
+    )
+
+
+def _fraction(run: Run, facts: NfsLimits, transport: NfsTransport, mtu_bytes: int) -> float | None:
+    """The limit of the sheet; None where it has none."""
+    if transport is not NfsTransport.UDP:
+        return None
+    name = "udp_fraction_of_line_rate" if mtu_bytes <= STANDARD_MTU else "jumbo_udp_fraction_of_line_rate"
+    known: float | Unknown | None = getattr(facts, name)
+    return None if known is None else run.card.known(known, f"limits.nfs.{name}")
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """Reads over one path, at one MTU."""
+
+    run: Run
+    path: BenchPath
+    transport: NfsTransport
+    mtu_bytes: int
+    budget: LimitBudget
+    tell: Tell
+
+    def asked(self, export: NfsExport, fraction: float | None) -> NfsAnswer:
+        run, budget, damaged = self.run, self.budget, list[str]()
+        order = read_order(self.transport, budget.run_s)
+        measured = MeasuredPath.looked_at(run, self.path, endpoints.ends(run, self.path, Role.DUT))
+        expected = None if fraction is None else measured.expected(fraction)
+        subject = f"{measured.ends.name}, NFS reads over {self.transport.name}, MTU {self.mtu_bytes}"
+        measurement = self._measurement(subject, measured, order)
+        plan = self._plan()
+        against = Against.stored(run, measurement, plan)
+        asker = ToldAsker(subject, UNIT, plan, budget.run_s, budget.most_s, self.tell)
+        session = self._session(measured, NfsClient(self._agent(), export, damaged.append))
+
+        def one_run() -> float:
+            return asker.told(limit.mbps(asker.keep(session.measure(order))))
+
+        values, result = self._values(asker, one_run, expected, against)
+        add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
+        found = middle(asker.counted(values))
+        return NfsAnswer(
+            subject=subject,
+            result=result,
+            values=tuple(values),
+            runs=tuple(asker.runs),
+            found=found,
+            binds=binding(found, self._ceilings(measured)),
+            before=measured.before,
+            hindrances=measured.hindrances(asker.runs),
+            against=against,
+            damaged=tuple(damaged),
+        )
+
+    def _values(
+        self, asker: ToldAsker, one_run: Callable[[], float], expected: Expected | None, against: Against
+    ) -> tuple[list[float], Outcome | None]:
+        if expected is not None:
+            return asker.limit(one_run, expected, UNIT, against.decided)
+        least = self.budget.met_from
+
+        def enough(values: Sequence[float]) -> bool:
+            return len(values) >= least and against.decided(values)
+
+        return asker.values(one_run, enough), None
+
+    def _plan(self) -> SamplingPlan:
+        budget = self.budget
+        return SamplingPlan(
+            first_look=budget.first_look,
+            met_from=budget.met_from,
+            most=budget.most,
+            warm_up_runs=budget.warm_up_runs,
+            resolution=READ_BYTES * 8e-6 / budget.run_s,
+        )
+
+    def _measurement(self, subject: str, measured: MeasuredPath, order: Order) -> Measurement:
+        return Measurement(
+            test=subject,
+            metric=METRIC,
+            unit=UNIT,
+            better=Direction.HIGHER,
+            samples=(0.0,),
+            taken=now(),
+            key=measured.key(order).model_copy(update={"tool": TOOL}),
+        )
+
+    def _agent(self) -> NfsAgent:
+        return running(self.run, self.run.part(_Agents).begun, Role.PEER, NfsAgent)
+
+    def _session(self, measured: MeasuredPath, client: NfsClient) -> Session:
+        run, ends, watch = self.run, measured.ends, standstill.watch(self.run)
+        interfaces = {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)}
+        return Session(
+            run,
+            ends,
+            client,
+            endpoints.route(run, ends),
+            Looks(watch, interfaces),
+            SwitchCountWatch(run, self.path),
+            measured.rate_mbps,
+            watch,
+            True,
+            Role.PEER,
+        )
+
+    def _ceilings(self, measured: MeasuredPath) -> Ceilings:
+        buses = [each.ceiling.bps / 1e6 for each in measured.before if each.ceiling is not None]
+        frames = self.run.card.limits.frames_per_s
+        return Ceilings(
+            line_mbps=measured.rate_mbps,
+            bus_mbps=min(buses) if buses else None,
+            frames_per_s=frames / self.path.rate_scale if isinstance(frames, int) else None,
+        )
+
+
+class _Agents:
+    """The programs of a run."""
+
+    def __init__(self, _: Run) -> None:
+        self.begun: dict[Role, NfsAgent] = {}
+
+
+def _note(run: Run, answer: NfsAnswer) -> None:
+    """The figures of the certificate that have no limit."""
+    run.notes.figure(
+        NotedFigure(
+            kind=FigureKind.TRAFFIC,
+            subject=answer.subject,
+            found=f"{answer.found}; held back by {answer.binds.value}",
+            expected="no limit: recorded",
+            source="",
+            outcome=Decision.MET,
+            unit="reads/s",
+            value=answer.found.reads_per_s,
+            runs=len(answer.values),
+        )
+    )

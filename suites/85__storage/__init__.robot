@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    Storage workloads, with the card in the server.

@@ -1,0 +1,142 @@
+"""Reads over NFS against the sheet's limit, on a fake bench: one answer, its figures, and who is blamed for damage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from fake_bench import FakeBench
+from fake_traffic import carry
+
+from niclab.bench.records import Role
+from niclab.card import NfsLimits
+from niclab.core import figures
+from niclab.core.profile import Profile
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.frames import delivery
+from niclab.run.run import Run
+from niclab.storage import nfs_limit
+from niclab.storage.nfs_figures import Binding
+from niclab.storage.nfs_limit import NfsAnswer, require_undamaged
+from niclab.storage.nfs_reads import READ_BYTES, NfsTransport
+from niclab.storage.nfs_server import NfsExport
+from niclab.traffic.runs import experiment
+
+COMMAND = "cd /tmp/niclab.fake && read over NFS"
+LIMITS = NfsLimits(udp_fraction_of_line_rate=0.25, source="a document")
+LINE_MBPS = 50.0
+
+
+class Client:
+    """The client program: says the rates in turn, in Mbit/s, and its reads pass the ports of the fake bench."""
+
+    def __init__(self, bench: FakeBench) -> None:
+        self.rates: tuple[float, ...] = (20.0, 20.1, 19.9)
+        self.damaged, self.runs = 0, 0
+        self.plans = list[dict[str, object]]()
+        self._bench = bench
+        bench.ssh[Role.PEER].replies[COMMAND] = self._run
+
+    def command(self, plan: dict[str, object], lasts_s: int) -> str:
+        assert lasts_s == plan["seconds"]
+        self.plans.append(plan)
+        return COMMAND
+
+    def _run(self, _: str) -> str:
+        rate = self.rates[self.runs % len(self.rates)]
+        self.runs += 1
+        reads = round(rate * 1e6 * 2 / 8 / READ_BYTES)
+        carry(self._bench, "198.18.10.2 --bind 198.18.10.1", size=reads * 33_500, frames=23 * reads)
+        said = {"reads": reads, "elapsed_s": reads * READ_BYTES * 8e-6 / rate, "all_reads": reads, "resent": 0}
+        return json.dumps(said | {"unanswered": 0, "strange": 0, "damaged": self.damaged, "example": "byte 7"})
+
+    @staticmethod
+    def said(text: str) -> dict[str, object]:
+        found: dict[str, object] = json.loads(text)
+        return found
+
+
+@pytest.fixture
+def client(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Client:
+    made = Client(bench)
+
+    @contextmanager
+    def serving(*_: object) -> Iterator[NfsExport]:
+        yield NfsExport("198.18.10.2", "198.18.10.1", "abc")
+
+    monkeypatch.setattr(nfs_limit, "serving", serving)
+    monkeypatch.setattr(nfs_limit, "running", lambda *_: made)
+    monkeypatch.setattr("niclab.traffic.limits.bottleneck.loopback_bps", lambda *_: 1e9)
+    monkeypatch.setattr("niclab.traffic.limits.bottleneck.pause", lambda _: None)
+    taken.card = taken.card.model_copy(update={"limits": taken.card.limits.model_copy(update={"nfs": LIMITS})})
+    return made
+
+
+def measured(run: Run, transport: NfsTransport = NfsTransport.UDP, mtu: int = 1500) -> NfsAnswer:
+    return nfs_limit.measure(run, run.bench.paths[0], transport, mtu, Profile.QUICK, lambda _: None)
+
+
+def test_a_sound_card_reaches_the_limit(taken: Run, client: Client) -> None:
+    answer = measured(taken)
+    experiment.judge([answer])
+    assert answer.result is not None and answer.result.expected.low == 0.25 * LINE_MBPS
+    assert client.plans[0]["transport"] == "udp" and client.runs == 6
+    assert answer.found.reads_per_s == pytest.approx(20e6 / 8 / READ_BYTES, rel=0.01)
+    assert answer.found.frames_per_s == pytest.approx(23 * answer.found.reads_per_s, rel=0.01)
+    assert answer.binds is Binding.SERVER
+    assert any("reads/s" in line and answer.binds.value in line for line in answer.lines())
+    noted = [each for each in figures.take() if each.unit == "reads/s"]
+    assert len(noted) == 1 and "held back by the NFS server" in noted[0].found
+
+
+def test_the_line_is_named_where_it_is_full(taken: Run, client: Client) -> None:
+    client.rates = (45.0, 45.1, 44.9)
+    assert measured(taken).binds is Binding.LINE
+
+
+def test_a_card_that_is_too_slow_fails(taken: Run, client: Client) -> None:
+    client.rates = (6.0, 6.1, 5.9)
+    with pytest.raises(CardFailure, match=r"NFS reads over UDP, MTU 1500: 6.*expected at least 12\.5"):
+        experiment.judge([measured(taken)])
+
+
+def test_without_a_limit_the_rate_is_recorded(taken: Run, client: Client) -> None:
+    answer = measured(taken, NfsTransport.TCP)
+    assert client.runs == 6 and answer.result is None
+    with pytest.raises(NotApplicable, match=r"held back by .*; no limit and no baseline"):
+        experiment.judge([answer])
+    assert "nfs_read_mbps" in (taken.run_dir / "measurements.json").read_text()
+
+
+def test_a_sheet_without_the_section_costs_nothing(bench: FakeBench, taken: Run, client: Client) -> None:
+    taken.card = taken.card.model_copy(update={"limits": taken.card.limits.model_copy(update={"nfs": None})})
+    asked = [len(ssh.commands) for ssh in bench.ssh.values()]
+    with pytest.raises(NotApplicable, match=r"has no limits\.nfs"):
+        measured(taken)
+    assert [len(ssh.commands) for ssh in bench.ssh.values()] == asked and not client.runs
+
+
+def test_damaged_data_are_charged_to_whoever_damages_frames(
+    taken: Run, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.damaged = 2
+    answer = measured(taken)
+    assert len(answer.damaged) == 6
+
+    def by_the_card(*_: object) -> None:
+        raise CardFailure("dut.p0 damages frames")
+
+    monkeypatch.setattr(delivery, "once_in_order", by_the_card)
+    with pytest.raises(CardFailure, match="damages frames"):
+        require_undamaged(taken, answer, lambda _: None)
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(Undecided, match=r"with another content, such as byte 7.*nobody knows where"):
+        require_undamaged(taken, answer, lambda _: None)
+
+
+def test_undamaged_data_send_no_frames(taken: Run, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: pytest.fail("no frame is to be sent"))
+    assert client.damaged == 0
+    require_undamaged(taken, measured(taken), lambda _: None)
