@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from niclab.bench.records import Role
-from niclab.card import PackageFacts
+from niclab.card import Driver, PackageFacts
+from niclab.core.verdict import NotApplicable
 from niclab.run.run import Run
 
 
@@ -15,12 +16,13 @@ def package_in_use(run: Run, role: Role) -> PackageFacts | None:
         role: The server.
 
     Returns:
-        The package; None where the module came with the kernel, or from somewhere else.
+        The package; None where the module came with the kernel, or from somewhere else, or where the sheet names no
+        driver for the system of the server.
     """
     server = run.server(role)
-    driver, drivers = run.card.driver(server.description.os), server.host.drivers
-    package = driver.package
-    if package is None or drivers.package(package.name) is None:
+    driver, drivers = _driver(run, role), server.host.drivers
+    package = driver.package if driver is not None else None
+    if driver is None or package is None or drivers.package(package.name) is None:
         return None
     file = drivers.modinfo(driver.module).filename
     return None if file is None or drivers.is_own_module(file) else package
@@ -47,8 +49,18 @@ def driver_in_words(run: Run, role: Role) -> str:
     """
     if package := package_in_words(run, role):
         return package
-    host, module = run.server(role).host, run.card.driver(run.server(role).description.os).module
+    host, driver = run.server(role).host, _driver(run, role)
+    if driver is None:
+        return "none on the sheet"
+    module = driver.module
     file = host.drivers.modinfo(module).filename
     if file is None or host.drivers.is_own_module(file):
         return f"inbox, {module} of {host.system.kernel()}"
     return f"{file}, of no package of the sheet"
+
+
+def _driver(run: Run, role: Role) -> Driver | None:
+    try:
+        return run.card.driver(run.server(role).description.os)
+    except NotApplicable:
+        return None

@@ -117,7 +117,7 @@ _QUIET_APT = "DEBIAN_FRONTEND=noninteractive apt-get -q"
 
 
 class _Rpm:
-    """What the systems of rpm have in common."""
+    """Asks rpm, and reads its answers, for the package systems above it."""
 
     def query(self, name: str) -> str:
         return rf"rpm -q --qf '%{{NAME}} %{{EPOCH}} %{{VERSION}} %{{RELEASE}} %{{ARCH}}\n' {name}"
