@@ -86,6 +86,11 @@ TESTS = {
     "after the driver is loaded again": ("Flows Spread Over Every Queue When The Driver Is Loaded Again",),
     "hash key": ("Flows Come By The Queues That The Key Predicts",),
     "hash fields": ("Hash Fields Can Be Set",),
+    "reads over NFS, with the card in the server": (
+        "NFS Reads Over UDP Reach The Rate On The Sheet",
+        "NFS Reads Over UDP In Jumbo Frames Reach The Rate On The Sheet",
+        "NFS Reads Over TCP Are As Fast As In Accepted Runs",
+    ),
 }
 """Line of the page -> the tests of the suites that judge it."""
 ROUND_TRIPS = "round trips of single frames, p50 to p99.9"

@@ -27,8 +27,8 @@ READ = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "suites", "resources", "libraries", "lab", "benchmarks"),
     *("ci", "tests", ":!tests/test_language.py"),
 )
-QUOTED = re.compile(r"Please stand by")
-"""Text of others that a reader of a console looks for."""
+QUOTED = re.compile(r"Please stand by|packages you wish to install")
+"""Text of other programs: what a reader of a console looks for, and recorded output."""
 CODE = ("libraries", "lab/virtual", "benchmarks", "tests", "ci")
 MESSAGES = CODE[:3]
 OTHER_EXPECTATION = re.compile(

@@ -87,7 +87,8 @@ class TestRun:
     def is_committed(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         """The lab as committed, whatever lies in this repository."""
         state: dict[str, object] = {"commit": "1" * 40, "local_changes": False}
-        monkeypatch.setattr(runfolder, "git_state", lambda _: state)
+        for each in (runfolder, resume):
+            monkeypatch.setattr(each, "git_state", lambda _: state)
         return state
 
     def test_a_real_card_is_not_tested_by_edited_files(
@@ -453,7 +454,7 @@ class TestCommand:
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        chosen = {"dry_run": False, "suites": [], "allow_local_changes": False}
+        chosen = {"dry_run": False, "suites": [], "allow_local_changes": False, "driver": ""}
         assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, chosen, ""]
 
     def test_a_killed_run_is_continued_by_its_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:

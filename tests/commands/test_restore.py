@@ -9,7 +9,7 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.commands import cli
-from niclab.commands.certifying import certify
+from niclab.commands.certifying import certify, robot_process
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
@@ -23,7 +23,7 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "suites"
     folder.mkdir()
     (folder / "passing.robot").write_text("*** Test Cases ***\nFirst\n    No Operation\n")
-    monkeypatch.setattr(certify, "SUITES", folder)
+    monkeypatch.setattr(robot_process, "SUITES", folder)
     return folder
 
 

@@ -12,7 +12,6 @@ from fake_traffic import carry
 
 from niclab.bench.records import Role
 from niclab.card import NfsLimits
-from niclab.core import figures
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
@@ -80,14 +79,14 @@ def measured(run: Run, transport: NfsTransport = NfsTransport.UDP, mtu: int = 15
 
 def test_a_sound_card_reaches_the_limit(taken: Run, client: Client) -> None:
     answer = measured(taken)
-    experiment.judge([answer])
+    experiment.judge(taken.notes, [answer])
     assert answer.result is not None and answer.result.expected.low == 0.25 * LINE_MBPS
     assert client.plans[0]["transport"] == "udp" and client.runs == 6
     assert answer.found.reads_per_s == pytest.approx(20e6 / 8 / READ_BYTES, rel=0.01)
     assert answer.found.frames_per_s == pytest.approx(23 * answer.found.reads_per_s, rel=0.01)
     assert answer.binds is Binding.SERVER
     assert any("reads/s" in line and answer.binds.value in line for line in answer.lines())
-    noted = [each for each in figures.take() if each.unit == "reads/s"]
+    noted = [each for each in taken.notes.take_figures() if each.unit == "reads/s"]
     assert len(noted) == 1 and "held back by the NFS server" in noted[0].found
 
 
@@ -99,14 +98,14 @@ def test_the_line_is_named_where_it_is_full(taken: Run, client: Client) -> None:
 def test_a_card_that_is_too_slow_fails(taken: Run, client: Client) -> None:
     client.rates = (6.0, 6.1, 5.9)
     with pytest.raises(CardFailure, match=r"NFS reads over UDP, MTU 1500: 6.*expected at least 12\.5"):
-        experiment.judge([measured(taken)])
+        experiment.judge(taken.notes, [measured(taken)])
 
 
 def test_without_a_limit_the_rate_is_recorded(taken: Run, client: Client) -> None:
     answer = measured(taken, NfsTransport.TCP)
     assert client.runs == 6 and answer.result is None
     with pytest.raises(NotApplicable, match=r"held back by .*; no limit and no baseline"):
-        experiment.judge([answer])
+        experiment.judge(taken.notes, [answer])
     assert "nfs_read_mbps" in (taken.run_dir / "measurements.json").read_text()
 
 

@@ -14,8 +14,8 @@ from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.traffic import WorthlessResult
 from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.looks import Looks
 from niclab.traffic.runs.measuring import Session
-from niclab.traffic.runs.run_count import RunCount
 from niclab.traffic.runs.switch_counts import SwitchCountWatch
 from niclab.traffic.tools.iperf3_tool import Iperf3Tool
 from niclab.traffic.tools.tool import Order, TrafficTest
@@ -99,8 +99,8 @@ def test_a_client_may_ask_for_the_data(bench: FakeBench, taken: Run) -> None:
     ends = endpoints.ends(taken, path, Role.DUT)
     interfaces = {port.role: taken.interface(port) for port in (ends.from_port, ends.to_port)}
     route, watch = endpoints.route(taken, ends), standstill.watch(taken)
-    rest = (SwitchCountWatch(taken, path), 50, watch, taken.part(RunCount), True, Role.PEER)
-    session = Session(ends, Iperf3Tool(), route, interfaces, *rest)
+    rest = (SwitchCountWatch(taken, path), 50, watch, True, Role.PEER)
+    session = Session(taken, ends, Iperf3Tool(), route, Looks(watch, interfaces), *rest)
     runs = [session.measure(Order(duration_s=2)) for _ in range(2)]
     asked = [command for command in bench.ssh[Role.PEER].commands if command.startswith("iperf3 --client")]
     assert len(asked) == 2 and not any("iperf3 --client" in each for each in bench.ssh[Role.DUT].commands)

@@ -345,6 +345,9 @@ DRIVES: dict[str, Callable[[Server], object]] = {
         one.host.undo.unload_driver("if_tap"), one.host.undo.load_driver("if_tap")
     ),
     "drivers.package drivers.install_package drivers.remove_package undo.package": packages,
+    "drivers.changed_files drivers.package_signer": lambda one: not_offered(
+        partial(one.host.drivers.changed_files, "x"), partial(one.host.drivers.package_signer, "x")
+    ),
     "firmware.has_image firmware.flash undo.firmware": flashed,
     "settings.features settings.set_feature undo.features": features,
     "settings.rings undo.rings": lambda one: one.sh(one.host.undo.rings(one.port)),

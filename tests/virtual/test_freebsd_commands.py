@@ -31,10 +31,11 @@ from niclab.traffic.outage import prober_program
 
 HOSTS = Path(freebsd_host.__file__).parent
 NICLAB = HOSTS.parent
-BUILT_IN = ("[", "read", "kill", "cd", ":")
-KEYWORDS = r"\b(?:while|do|done)\b"
-LINUX_ONLY = {"ip": "filters.py"}
-"""Programs that no FreeBSD server has, and where they are asked: behind the frame program, which is Linux' only."""
+BUILT_IN = ("[", "read", "kill", "cd", "exec", ":")
+KEYWORDS = r"\b(?:while|do|done|if|then|fi)\b"
+LINUX_ONLY = {"ip": "filters.py", "rpc.nfsd": "nfs_server.py"}
+"""Programs that no FreeBSD server has, and where they are asked: behind what is Linux' only, the frame program and the
+NFS server."""
 UNKNOWN = re.compile(r"usage|illegal option|unknown command|bad value|this server")
 """Words in which a tool says that it does not know what is asked."""
 VERSION = (("--version",), ("-V",))
