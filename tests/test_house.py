@@ -22,7 +22,7 @@ NICLAB = LIBRARIES / "niclab"
 KEYWORD_LIBRARY_LINES = 120
 LIBRARIES_LINES = 70_500
 """A little above what they have. Whoever needs more looks first for what can go."""
-FILE_LINES, FUNCTION_LINES, FOLDER_FILES = 430, 50, 15
+FILE_LINES, FUNCTION_LINES, FOLDER_FILES = 440, 50, 15
 LONG_FUNCTIONS = {
     "frames/exchange.py:exchange",
     "commands/certifying/certify.py:run",
