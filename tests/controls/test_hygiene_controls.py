@@ -91,4 +91,4 @@ def test_a_card_whose_link_flaps_once_by_itself_is_found_by_nothing_else(bench: 
 def test_links_that_nobody_touches_are_watched_and_at_rest(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "quiet.robot").write_text(QUIET)
     assert bench.run(suites=tmp_path).red == {}
-    assert watched(bench) == []
+    assert watched(bench) == ()
