@@ -95,6 +95,8 @@ match words:
     case ["link", "delete", "dev", name]:
         shutil.rmtree(net / name)
     case ["link", "set", "dev", name, "name", new]:
+        if int((net / name / "flags").read_text(), 16) & 1:
+            sys.exit("RTNETLINK answers: Device or resource busy")  # dev_change_name(), Linux before 6.2
         (net / name).rename(net / new)
         if (told := root / "proc/net/vlan" / name).exists():
             told.rename(told.with_name(new))

@@ -101,6 +101,14 @@ class TestWhatIfconfigSets:
         assert "link set dev oce0 up" in (root.path / "below/ip").read_text().splitlines()
         assert root.run("ifconfig", "oce0", "destroy").err == "ifconfig: SIOCIFDESTROY: Invalid argument\n"
 
+    def test_a_vlan_gets_its_name_while_the_interface_below_it_is_up(self, root: Root) -> None:
+        assert root.run("ifconfig", "oce0", "up").status == 0
+        made = root.run("ifconfig", "vlan", "create", "vlan", "2", "vlandev", "oce0", "name", "niclab.2")
+        assert (made.status, made.out, made.err) == (0, "niclab.2\n", "")
+        assert root.run("ifconfig", "niclab.2", "up").status == 0
+        assert root.run("ifconfig", "niclab.2", "destroy").status == 0
+        assert root.run("ifconfig", "-l").out == "oce0 oce1 lo0\n"
+
     @pytest.mark.parametrize("name", ["oce0.0", "oce0.4095", "oce0.x", "tap0"])
     def test_what_cannot_be_made_is_refused(self, root: Root, name: str) -> None:
         assert root.run("ifconfig", name, "create").err == "ifconfig: SIOCIFCREATE2: Invalid argument\n"

@@ -32,7 +32,7 @@ def create(name: str, words: list[str]) -> int:
         raise Refusal("ifconfig: SIOCIFCREATE2: Invalid argument")
     print_name = made != name
     if words[:1] == ["name"] and len(words) > 1:
-        _ip("link", "set", "dev", made, "name", words[1])
+        _rename(made, words[1])
         made, words, print_name = words[1], words[2:], True
     status = change(made, words) if words else 0
     if print_name:
@@ -112,8 +112,7 @@ def _with_value(iface: str, word: str, value: str) -> str:
     if word == "mtu":
         _mtu(iface, value)
     elif word == "name":
-        _ip("link", "set", "dev", iface, "down")
-        _ip("link", "set", "dev", iface, "name", value)
+        _rename(iface, value)
         print(value)
         return value
     elif word in ("ether", "lladdr"):
@@ -130,6 +129,12 @@ def _with_value(iface: str, word: str, value: str) -> str:
     else:
         raise Refusal(f"ifconfig: {word}: Invalid argument")
     return iface
+
+
+def _rename(iface: str, name: str) -> None:
+    """Give an interface another name; Linux 6.1 renames none that is up."""
+    _ip("link", "set", "dev", iface, "down")
+    _ip("link", "set", "dev", iface, "name", name)
 
 
 def _mtu(iface: str, value: str) -> None:
