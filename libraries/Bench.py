@@ -115,4 +115,5 @@ class Bench(BenchLibrary):
 
 
 def _current_test() -> str | None:
-    return BuiltIn().get_variable_value("${TEST NAME}")
+    name: str | None = BuiltIn().get_variable_value("${TEST NAME}")
+    return name

@@ -47,4 +47,4 @@ class Storage(BenchLibrary):
         found = nfs_limit.measure(self.run, path, transport, mtu, self.profile(profile), logger.console)
         experiment.show(found, reporter())
         nfs_limit.require_undamaged(self.run, found, logger.info)
-        experiment.judge([found])
+        experiment.judge(self.run.notes, [found])

@@ -33,7 +33,8 @@ def start_suite(data: object, result: object) -> None:  # noqa: ARG001 - Robot F
 
 def install() -> None:
     """Put the handlers before those of Robot Framework; does nothing outside a run, or where they are in place."""
-    if signal.getsignal(signal.SIGTERM) is not STOP_SIGNAL_MONITOR:
+    is_robots = signal.getsignal(signal.SIGTERM) is STOP_SIGNAL_MONITOR
+    if not is_robots:
         return
     requests = EndRequests({FORWARDED: 2})
 
