@@ -19,6 +19,7 @@ from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.settings.settings_records import Attempt, Package
 from niclab.report.evidence.runfolder import QUALIFIED_DRIVER, new_run, read_run
 from niclab.run import run as runs
+from niclab.run.driver_in_use import driver_in_words, package_in_use, package_in_words
 from niclab.run.run import Run
 from niclab.run.watching.facts import CardFacts
 
@@ -173,6 +174,20 @@ def test_a_package_that_is_there_is_named_where_nobody_chose(bench: FakeBench, s
     Driver().driver_version_should_be_as_on_the_sheet()
     assert run.part(CardFacts).record()[QUALIFIED_DRIVER] == f"package {OURS} 3.8.7"
     runs.release()
+
+
+def test_where_a_driver_is_from_is_said_of_any_server(bench: FakeBench, servers: dict[Role, Server]) -> None:
+    run, _ = provided(bench, "")
+    assert driver_in_words(run, Role.PEER) == f"inbox, e1000e of {KERNEL}"
+    assert package_in_use(run, Role.PEER) is None
+    servers[Role.PEER].host.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/updates/e1000e.ko")
+    assert driver_in_words(run, Role.PEER) == f"/lib/modules/{KERNEL}/updates/e1000e.ko, of no package of the sheet"
+    servers[Role.PEER].packages[OURS] = Package(OURS, "3.8.7", "amd64", "installed")
+    assert driver_in_words(run, Role.PEER) == f"package {OURS} 3.8.7"
+    drivers = run.card.drivers.model_copy(update={"linux": None})
+    run.card = run.card.model_copy(update={"drivers": drivers})
+    assert driver_in_words(run, Role.PEER) == "none on the sheet"
+    assert package_in_words(run, Role.PEER) == ""
 
 
 @pytest.mark.parametrize("role", list(Role))

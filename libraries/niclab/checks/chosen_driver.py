@@ -113,8 +113,8 @@ class ChosenDriver:
         package = package_in_use(self._run, role)
         if package is not None:
             raise BenchFault(
-                f"{role.value}: package {package.name} is in place of the system's own driver; expected it removed, "
-                f"or a run of the package (--driver {VENDOR})"
+                f"{role.value}: package {package.installed.name} is in place of the system's own driver; expected it "
+                f"removed, or a run of the package (--driver {VENDOR})"
             )
 
     def _install(self, role: Role, version: str) -> None:

@@ -53,7 +53,7 @@ def require_version(run: Run) -> None:
         BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
     """
     driver, wanted = dut_driver(run), ""
-    package = package_in_use(run, Role.DUT) if driver.in_kernel else None
+    package = found.facts if driver.in_kernel and (found := package_in_use(run, Role.DUT)) is not None else None
     if package is not None:
         lists: VersionLists | None = driver.version if package.module_version_differs else package
     elif driver.in_kernel:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts
 from niclab.core.verdict import NotApplicable
+from niclab.hosts.settings.settings_records import Package
 from niclab.run.run import Run
 
 
-def package_in_use(run: Run, role: Role) -> PackageFacts | None:
+@dataclass(frozen=True)
+class PackageInUse:
+    """A package of the sheet, and what is installed of it."""
+
+    facts: PackageFacts
+    installed: Package
+
+
+def package_in_use(run: Run, role: Role) -> PackageInUse | None:
     """Return the sheet's package of the driver, where it is installed and its module is the one that is loaded next.
 
     Args:
@@ -19,13 +30,13 @@ def package_in_use(run: Run, role: Role) -> PackageFacts | None:
         The package; None where the module came with the kernel, or from somewhere else, or where the sheet names no
         driver for the system of the server.
     """
-    server = run.server(role)
-    driver, drivers = _driver(run, role), server.host.drivers
-    package = driver.package if driver is not None else None
-    if driver is None or package is None or drivers.package(package.name) is None:
+    driver = _driver(run, role)
+    if driver is None or driver.package is None:
         return None
-    file = drivers.modinfo(driver.module).filename
-    return None if file is None or drivers.is_own_module(file) else package
+    installed = run.server(role).host.drivers.package(driver.package.name)
+    if installed is None or _file_of_others(run, role, driver) is None:
+        return None
+    return PackageInUse(driver.package, installed)
 
 
 def package_in_words(run: Run, role: Role) -> str:
@@ -35,9 +46,8 @@ def package_in_words(run: Run, role: Role) -> str:
         run: The run.
         role: The server.
     """
-    package = package_in_use(run, role)
-    found = run.server(role).host.drivers.package(package.name) if package is not None else None
-    return "" if found is None else f"package {found.name} {found.full_version}"
+    found = package_in_use(run, role)
+    return "" if found is None else f"package {found.installed.name} {found.installed.full_version}"
 
 
 def driver_in_words(run: Run, role: Role) -> str:
@@ -49,14 +59,12 @@ def driver_in_words(run: Run, role: Role) -> str:
     """
     if package := package_in_words(run, role):
         return package
-    host, driver = run.server(role).host, _driver(run, role)
+    driver = _driver(run, role)
     if driver is None:
         return "none on the sheet"
-    module = driver.module
-    file = host.drivers.modinfo(module).filename
-    if file is None or host.drivers.is_own_module(file):
-        return f"inbox, {module} of {host.system.kernel()}"
-    return f"{file}, of no package of the sheet"
+    if file := _file_of_others(run, role, driver):
+        return f"{file}, of no package of the sheet"
+    return f"inbox, {driver.module} of {run.server(role).host.system.kernel()}"
 
 
 def _driver(run: Run, role: Role) -> Driver | None:
@@ -64,3 +72,10 @@ def _driver(run: Run, role: Role) -> Driver | None:
         return run.card.driver(run.server(role).description.os)
     except NotApplicable:
         return None
+
+
+def _file_of_others(run: Run, role: Role, driver: Driver) -> str | None:
+    """The file of the module that is loaded next; None where it came with the kernel, or is built into it."""
+    drivers = run.server(role).host.drivers
+    file = drivers.modinfo(driver.module).filename
+    return None if file is None or drivers.is_own_module(file) else file
