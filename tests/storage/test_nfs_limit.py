@@ -22,6 +22,7 @@ from niclab.storage.nfs_limit import NfsAnswer, require_undamaged
 from niclab.storage.nfs_reads import READ_BYTES, NfsTransport
 from niclab.storage.nfs_server import NfsExport
 from niclab.traffic.runs import experiment
+from Storage import Storage
 
 COMMAND = "cd /tmp/niclab.fake && read over NFS"
 LIMITS = NfsLimits(udp_fraction_of_line_rate=0.25, source="a document")
@@ -93,6 +94,19 @@ def test_a_sound_card_reaches_the_limit(taken: Run, client: Client) -> None:
 def test_the_line_is_named_where_it_is_full(taken: Run, client: Client) -> None:
     client.rates = (45.0, 45.1, 44.9)
     assert measured(taken).binds is Binding.LINE
+
+
+def test_the_keyword_measures_and_passes_a_sound_card(taken: Run, client: Client) -> None:
+    Storage().nfs_reads_should_reach_the_limit(NfsTransport.UDP, 1500, Profile.QUICK)
+    assert client.runs == 6
+    assert {each.unit for each in taken.notes.take_figures()} == {"Mbit/s", "reads/s"}
+
+
+@pytest.mark.usefixtures("taken")
+def test_the_keyword_fails_a_card_that_is_too_slow(client: Client) -> None:
+    client.rates = (6.0, 6.1, 5.9)
+    with pytest.raises(CardFailure, match="NFS reads over UDP"):
+        Storage().nfs_reads_should_reach_the_limit(NfsTransport.UDP, 1500, Profile.QUICK)
 
 
 def test_a_card_that_is_too_slow_fails(taken: Run, client: Client) -> None:

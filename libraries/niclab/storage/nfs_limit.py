@@ -24,7 +24,6 @@ from niclab.run.watching import standstill
 from niclab.settings import mtu
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
-from niclab.stats.run_plan import SamplingPlan
 from niclab.storage.nfs_figures import Binding, Ceilings, ReadFigures, binding, middle
 from niclab.storage.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, read_order
 from niclab.storage.nfs_server import NfsExport, require_linux, serving
@@ -206,7 +205,7 @@ class _Reads:
         expected = None if fraction is None else measured.expected(fraction)
         subject = f"{measured.ends.name}, NFS reads over {self.transport.name}, MTU {self.mtu_bytes}"
         measurement = self._measurement(subject, measured, order)
-        plan = self._plan()
+        plan = budget.plan(READ_BYTES * 8e-6 / budget.run_s)
         against = Against.stored(run, measurement, plan)
         asker = ToldAsker(subject, UNIT, plan, budget.run_s, budget.most_s, self.tell)
         session = self._session(measured, NfsClient(self._agent(), export, damaged.append))
@@ -241,16 +240,6 @@ class _Reads:
             return len(values) >= least and against.decided(values)
 
         return asker.values(one_run, enough), None
-
-    def _plan(self) -> SamplingPlan:
-        budget = self.budget
-        return SamplingPlan(
-            first_look=budget.first_look,
-            met_from=budget.met_from,
-            most=budget.most,
-            warm_up_runs=budget.warm_up_runs,
-            resolution=READ_BYTES * 8e-6 / budget.run_s,
-        )
 
     def _measurement(self, subject: str, measured: MeasuredPath, order: Order) -> Measurement:
         return Measurement(

@@ -44,6 +44,20 @@ class LimitBudget:
     warm_up_runs: int
     most_s: float
 
+    def plan(self, resolution: float) -> SamplingPlan:
+        """Return the plan of the runs.
+
+        Args:
+            resolution: The least difference that a run can show, in the unit of its figure.
+        """
+        return SamplingPlan(
+            first_look=self.first_look,
+            met_from=self.met_from,
+            most=self.most,
+            warm_up_runs=self.warm_up_runs,
+            resolution=resolution,
+        )
+
 
 BUDGETS: Mapping[Profile, LimitBudget] = {
     Profile.QUICK: LimitBudget(run_s=2, first_look=3, met_from=8, most=20, warm_up_runs=0, most_s=120),
@@ -174,14 +188,11 @@ def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) 
 
 
 def _plan(tool: TrafficTool, order: Order, budget: LimitBudget) -> SamplingPlan:
-    return SamplingPlan(
-        first_look=budget.first_look,
-        met_from=budget.met_from,
-        most=budget.most,
-        # a tool that counts from the first byte on pays for slow start in its first run
-        warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),
-        resolution=tool.resolution_bps(order) / 1e6,
-    )
+    plan = budget.plan(tool.resolution_bps(order) / 1e6)
+    if tool.omitted_s:
+        return plan
+    # a tool that counts from the first byte on pays for slow start in its first run
+    return replace(plan, warm_up_runs=max(1, budget.warm_up_runs))
 
 
 def _name(measured: MeasuredPath, over: OverInterfaces | None) -> str:
