@@ -149,9 +149,15 @@ def test_a_bench_that_cannot_be_restored_leaves_its_cards_to_the_others(
             until(lambda: len(taken) == 2, within=20, what="the other bench")
         if bench == "bench1":
             return CardRun(card, bench, ExitStatus.BENCH_FAULT, 0.0, None)
-        time.sleep(0.5)
+        until(lambda: ended, within=20, what="the other bench to take no further card")
         return CardRun(card, bench, ExitStatus.CERTIFIED, 0.0, toy.folder / "good")
 
+    def work(benches: certify_all._Benches, bench: str, file: Path) -> None:
+        begun(benches, bench, file)
+        ended.append(bench)
+
+    begun, ended = certify_all._Benches._work, list[str]()
+    monkeypatch.setattr(certify_all._Benches, "_work", work)
     monkeypatch.setattr(certify_all._Benches, "_certify", qualify)
     assert toy.run("intel-82574l=0 intel-x520=0 intel-82576=0 emulex-oce11102=0") == 0
     assert len([bench for _, bench in taken if bench == "bench1"]) == 1

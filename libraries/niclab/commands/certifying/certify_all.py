@@ -132,8 +132,8 @@ class _Benches:
             self._done[card] = done
             print(f"{card} on {bench}: {done.status.name}, {done.seconds / 60:.1f} min", flush=True)
             if done.folder is None and (left := _left_changed(bench)):
-                print(f"{bench}: takes no further card: {left}", flush=True)
                 self._queue.appendleft(card)  # nothing was run: another bench may qualify it
+                print(f"{bench}: takes no further card: {left}", flush=True)
                 return
 
     def _certify(self, card: str, bench: str, file: Path) -> CardRun:
