@@ -67,6 +67,10 @@ class DriverChoice:
         return self.word
 
 
+AS_FOUND = DriverChoice()
+"""The driver that each server has."""
+
+
 def required_version(card: Card, package: PackageFacts) -> str:
     """Return the exact version of a package that a sheet requires.
 

@@ -15,7 +15,7 @@ from niclab.bench.bench_commands import Controller
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.card import Card
-from niclab.card.driver_choice import DriverChoice
+from niclab.card.driver_choice import AS_FOUND, DriverChoice
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -77,7 +77,7 @@ class Run:
         card: Card,
         run_dir: Path,
         current_test: Callable[[], str | None],
-        driver: DriverChoice = DriverChoice(),  # noqa: B008 - frozen
+        driver: DriverChoice = AS_FOUND,
     ) -> None:
         self.bench, self.card, self.run_dir = bench.with_card(card.name), card, run_dir
         self.described = self.bench
@@ -356,7 +356,7 @@ def acquire(
     run_dir: Path,
     current_test: Callable[[], str | None],
     systems: Mapping[Role, str] | None = None,
-    driver: DriverChoice = DriverChoice(),  # noqa: B008 - frozen
+    driver: DriverChoice = AS_FOUND,
 ) -> Run:
     """Acquire a bench: see :meth:`Run.open`. From then on it is that of the :func:`current` run.
 

@@ -76,7 +76,7 @@ title modules; for f in /sys/module/*/initstate; do
   f=${{f%/initstate}}; printf '%s\\n' "${{f##*/}}"
 done
 title nfs
-v=0; {{ read -r v < /proc/fs/nfsd/threads; }} 2>/dev/null || v=0
+v=0; if [ -r /proc/fs/nfsd/threads ]; then read -r v < /proc/fs/nfsd/threads; fi
 [ "$v" = 0 ] || printf 'threads\\t%s\\n' "$v"
 [ ! -r /var/lib/nfs/etab ] || while read -r f v; do
   [ -z "$f" ] || printf 'export %s to %s\\tpresent\\n' "$f" "${{v%%(*}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -116,7 +117,7 @@ class Apt:
 _QUIET_APT = "DEBIAN_FRONTEND=noninteractive apt-get -q"
 
 
-class _Rpm:
+class _Rpm(ABC):
     """Asks rpm, and reads its answers, for the package systems above it."""
 
     def query(self, name: str) -> str:
@@ -144,11 +145,11 @@ class _Rpm:
             return self.installing(name, before.full_version)
         return f"if rpm -q {name} >/dev/null; then {self.removing(name)}; fi"
 
-    def installing(self, name: str, version: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def installing(self, name: str, version: str) -> str: ...
 
-    def removing(self, name: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def removing(self, name: str) -> str: ...
 
 
 # rpm's words for what sheets call amd64, as Debian and FreeBSD do
