@@ -20,7 +20,9 @@ override SUITE := $(value SUITE)
 override DUT_OS := $(value DUT_OS)
 override PEER_OS := $(value PEER_OS)
 override DRIVER := $(value DRIVER)
-export CARD PROFILE BENCH DUT_OS PEER_OS DRIVER RUNS N SEED BENCHES CARDS SUITE
+NAME ?= new
+override NAME := $(value NAME)
+export NAME CARD PROFILE BENCH DUT_OS PEER_OS DRIVER RUNS N SEED BENCHES CARDS SUITE
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -37,7 +39,7 @@ DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebst
 DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
-.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills bench-up bench-down benchmarks benchmark-statistics card-soak docs site clean
+.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills new-bench bench-up bench-down benchmarks benchmark-statistics card-soak docs site clean
 
 help:
 	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|freebsd] [PEER_OS=...] [DRIVER=inbox|vendor|VERSION]   qualify a card"
@@ -152,6 +154,12 @@ fleet: $(STAMP)
 
 kills: setup-virtual
 	$(PYTHON) tests/robustness/kills.py --runs "$$RUNS" --seed "$$SEED"
+
+# A virtual bench of its own, as new, and its bench file: what others left on the bench of this machine cannot spoil it.
+new-bench: setup-virtual
+	@mkdir -p results/benches
+	@$(VBENCH) down --purge --name "$$NAME"
+	@$(VBENCH) bench-file --name "$$NAME" > "results/benches/$$NAME.yaml"
 
 bench-up:
 	$(VBENCH) up

@@ -152,6 +152,9 @@ class TestDebianPackages:
         assert self.install(tmp_path, "bash:bash", "python3-venv:python3-venv") == []
 
 
+OWN = "BENCH=results/benches/ci.yaml"
+
+
 class TestCertify:
     """The cards that continuous integration certifies, with a `make` that writes down its call and ends as set."""
 
@@ -183,15 +186,16 @@ class TestCertify:
     @pytest.mark.parametrize(
         ("commits", "turn"),
         [
-            (4, "certify CARD=one DUT_OS=linux PEER_OS=linux"),
-            (5, "certify CARD=two DUT_OS=freebsd PEER_OS=linux"),
+            (4, f"certify {OWN} CARD=one DUT_OS=linux PEER_OS=linux"),
+            (5, f"certify {OWN} CARD=two DUT_OS=freebsd PEER_OS=linux"),
         ],
     )
     def test_tests_then_the_default_card_then_the_card_whose_turn_it_is(
         self, house: Path, commits: int, turn: str
     ) -> None:
         status, said, _ = self.run(house, "run", commits=commits)
-        assert said == ["test", "certify CARD=golden DUT_OS=linux PEER_OS=linux", turn] and status == 0
+        golden = f"certify {OWN} CARD=golden DUT_OS=linux PEER_OS=linux"
+        assert said == ["test", "new-bench NAME=ci", golden, turn] and status == 0
 
     def test_red_tests_end_the_run(self, house: Path) -> None:
         status, said, _ = self.run(house, "run", red="test")
@@ -199,7 +203,7 @@ class TestCertify:
 
     def test_a_red_default_card_fails_and_names_its_run_folder(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "default", "next", red="*golden*", commits=2)
-        assert status == 1 and len(said) == 2
+        assert status == 1 and len(said) == 3
         assert f"run folder: {house.resolve()}/results/some-run" in printed
         assert "red, and a gate: golden, dut linux, peer linux" in printed
 
@@ -210,7 +214,7 @@ class TestCertify:
 
     def test_every_row_is_certified_also_after_a_red_one(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "all", red="*two*")
-        assert len(said) == 2 and status == 1 and "red, and a gate: two, dut freebsd, peer linux" in printed
+        assert len(said) == 3 and status == 1 and "red, and a gate: two, dut freebsd, peer linux" in printed
 
     def test_a_wrong_word_is_refused(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "defualt")

@@ -107,6 +107,7 @@ def up(
         images = {server.role: _image(server.suite, say) for server in wanted}
         programs = {server.role: qemu.ensure(server.card) for server in wanted}
         if fresh:
+            _require_no_run(bench)
             parts.end_all(bench)
             for server in bench.servers:
                 shutil.rmtree(server.folder, ignore_errors=True)
@@ -278,10 +279,15 @@ def down(bench: Bench, now: bool, purge: bool) -> list[str]:
 
     Returns:
         Names of the parts that were ended.
+
+    Raises:
+        BenchError: A run that still works on the bench is not to lose its servers.
     """
     if not bench.folder.exists():
         return []
     with locked(bench):
+        if purge:
+            _require_no_run(bench)
         alive = parts.running(bench)
         if not now and any(name.startswith("bmc") for name in alive):
             _shut_down(bench, alive, ROLES)
@@ -295,6 +301,21 @@ def down(bench: Bench, now: bool, purge: bool) -> list[str]:
             shutil.rmtree(bench.folder)
             _forget_journal(bench)
     return sorted({*alive, *ended})
+
+
+def _require_no_run(bench: Bench) -> None:
+    """A run holds the lock of its bench's journal until it ends."""
+    journal = JOURNALS / f"{bench.name}.jsonl"
+    if not journal.exists():
+        return
+    with journal.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BenchError(
+                f"bench {bench.name}: a run uses it ({journal} is locked); expected none before its servers are thrown "
+                f"away"
+            ) from error
 
 
 def _forget_journal(bench: Bench) -> None:

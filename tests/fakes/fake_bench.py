@@ -184,6 +184,11 @@ class FakeBench:
         self.edit(self.file, ("\nservers:\n", f"\nsystems: {{{names}}}\n\nservers:\n"))
         return load_bench(self.file)
 
+    @property
+    def has_power(self) -> bool:
+        """Do the servers run? A bench without commands is always up."""
+        return bool(self.state["up"]) or BENCH_SECTION.search(self.file.read_text()) is None
+
     def pulled(self) -> set[str]:
         return set(self.state["pulled"])
 
@@ -229,7 +234,10 @@ class FakeBench:
                 self.__dict__.update(made)
 
             def _greeting(self) -> bytes:
-                return b"SSH-" if fake.hosts[self.role].alive else b""
+                return b"SSH-" if fake.hosts[self.role].alive and fake.has_power else b""
+
+            def answers(self) -> bool:
+                return fake.has_power and super().answers()
 
             def close(self) -> None:
                 fake.closed.append(self.name)

@@ -131,6 +131,69 @@ class TestAnotherController:
         assert bench.pulled() == set()
 
 
+def ended_with_the_servers(bench: FakeBench) -> None:
+    """The servers were stopped: of what was on them only their disks are left."""
+    bench.set_state(up=False)
+    for role in Role:
+        (Path(bench.ssh[role].root) / "lease").unlink(missing_ok=True)
+
+
+class TestBenchThatIsDownBetweenRuns:
+    """The bench's own command stops the servers: what is on their disks then is read by the next run."""
+
+    @pytest.fixture(autouse=True)
+    def down(self, bench: FakeBench) -> None:
+        bench.set_state(up=False)
+
+    def test_a_run_that_ends_well_leaves_no_copy(self, bench: FakeBench) -> None:
+        bench.take()
+        runs.release()
+        assert bench.said == ["up", "down"]
+        assert [file for role in Role for file in copies(bench, role).iterdir()] == []
+
+    def test_a_restored_bench_has_no_copy(self, bench: FakeBench) -> None:
+        killed(bench, mtu_9000(bench))
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert bench.said == ["up", "down"]
+        assert [file for role in Role for file in copies(bench, role).iterdir()] == []
+
+    def test_an_old_copy_of_this_controller_is_no_news(self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+        killed(bench, mtu_9000(bench))
+        old = {role: (copies(bench, role) / "journal").read_text() for role in Role}
+        assert cli.main(["restore", str(bench.file)]) == 0
+        for role, text in old.items():
+            (copies(bench, role) / "journal").write_text(text)
+        monkeypatch.setattr("niclab.core.undo._START_AFRESH_ABOVE_BYTES", 10)
+        taken = bench.take("run-2")
+        assert bench.said == ["up", "down", "up"] and bench.state["up"]
+        assert [entry.run for entry in taken.journal.pending()] == ["run-2"]
+
+    def test_another_controller_that_finds_it_down_undoes_all_before_its_run(
+        self, bench: FakeBench, elsewhere: Callable[[], None]
+    ) -> None:
+        bench.write(commands=True, cables=True)
+        killed(bench, mtu_9000(bench))
+        ended_with_the_servers(bench)
+        elsewhere()
+        taken = bench.take("run-2")
+        assert bench.dut.nics[0].mtu == 1500
+        assert bench.said == ["up", "up", "down", "down", "up"] and bench.state["up"]
+        assert [entry.run for entry in taken.journal.pending()] == ["run-2"]
+
+    def test_a_bench_that_a_later_run_brought_up_goes_down_last(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed(bench, lambda _: None)
+        ended_with_the_servers(bench)
+        with Journal.for_bench("virtual").hold() as journal:
+            (entry,) = journal.pending()
+            journal.done(entry)
+            journal.register(entry.subject, entry.what, entry.action)  # of a run that ended before it kept a state
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert bench.said == ["up", "up", "down"]
+        assert capsys.readouterr().out.endswith("equal to the state before the run\n")
+
+
 class TestOfThisController:
     def test_a_lost_journal_is_found_again_on_the_servers(self, bench: FakeBench) -> None:
         bench.write(commands=False, cables=True)

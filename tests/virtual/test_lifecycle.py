@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import ssl
 import subprocess
@@ -89,6 +90,19 @@ class TestJournal:
         bench.folder.mkdir(parents=True)
         lifecycle.down(bench, now=True, purge=True)
         assert list(lifecycle.JOURNALS.iterdir()) == [other]
+
+    @pytest.mark.usefixtures("other")
+    def test_of_a_run_that_works_keeps_its_servers(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(image, "ensure", lambda _: bench.folder)
+        monkeypatch.setattr(lifecycle.qemu, "ensure", lambda _: None)
+        bench.folder.mkdir(parents=True)
+        with (lifecycle.JOURNALS / "vt.jsonl").open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(lifecycle.BenchError, match="a run uses it"):
+                lifecycle.down(bench, now=True, purge=True)
+            with pytest.raises(lifecycle.BenchError, match="a run uses it"):
+                lifecycle.up(bench, fresh=True, say=lambda _: None)
+        assert len(list(lifecycle.JOURNALS.iterdir())) == 4 and bench.folder.exists()
 
     @pytest.mark.usefixtures("other")
     def test_stays_with_servers_that_stay(self, bench: Bench) -> None:

@@ -11,8 +11,9 @@ from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
 from niclab.report.evidence.evidence import CommandLog
 from niclab.run.acquiring.adopting import adopt
+from niclab.run.acquiring.bring_up import stops_servers
 from niclab.run.acquiring.lease import Stolen
-from niclab.run.acquiring.leases import give_leases_back, prepare_leases, take_leases
+from niclab.run.acquiring.leases import finish_copies, give_leases_back, prepare_leases, take_leases
 from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
 
@@ -106,6 +107,17 @@ class BenchServers:
         """
         settled = not self._journal.pending() and not self._journal.state_file.exists()
         give_leases_back(self.by_role.values(), settled=settled)
+
+    def stop_next(self, servers: Iterable[Server]) -> None:
+        """Bring the copies of the journal on servers that are about to stop up to date: their disks outlive the run.
+
+        They are removed where nothing is left but what stops servers: that is undone from here.
+
+        Args:
+            servers: The servers.
+        """
+        left = any(not stops_servers(self._bench, entry.action) for entry in self._journal.pending())
+        finish_copies(servers, settled=not left and not self._journal.state_file.exists())
 
     def connect(self) -> None:
         """Make both servers reachable, and take their leases; from now on their consoles are logged."""

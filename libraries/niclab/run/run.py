@@ -25,7 +25,7 @@ from niclab.files.secrets import Secrets
 from niclab.hosts.host_records import Interface
 from niclab.report.evidence.evidence import EvidenceStore
 from niclab.report.evidence.runfolder import is_continued
-from niclab.run.acquiring.bring_up import bring_up
+from niclab.run.acquiring.bring_up import bring_up, stops_servers
 from niclab.run.acquiring.leases import give_leases_back_quietly
 from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.acquiring.whole_card import require_whole_card
@@ -205,11 +205,7 @@ class Run:
             if self.bench.commands is not None or self.journal.pending():
                 self.undoing.lease_what_runs()
             self.undoing.undo_pending()
-            bring_up(self.bench, self.card.name, self.journal, self.controller, self.notes)
-            own = {entry.id for entry in self.journal.pending()}
-            self.bench_servers.connect()
-            if any(entry.id not in own for entry in self.journal.pending()):  # of another controller
-                self.undoing.undo_everything(leaving=own)
+            self._reach_servers()
             self._meet_switch()
             for server in self.servers.values():
                 if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
@@ -222,6 +218,23 @@ class Run:
                 give_leases_back_quietly(self.servers.values())
                 self.bench_servers.close()
             raise
+
+    def _reach_servers(self) -> None:
+        """Bring the bench up and connect; what another controller has left shows only then, and is undone."""
+        own = self._bring_up()
+        others = [entry for entry in self.journal.pending() if entry.id not in own]
+        if any(stops_servers(self.bench, entry.action) for entry in others):
+            self.undoing.undo_everything()
+            self._bring_up()
+        elif others:
+            self.undoing.undo_everything(leaving=own)
+
+    def _bring_up(self) -> set[str]:
+        """Bring the bench up and connect; return the ids of the changes for it."""
+        bring_up(self.bench, self.card.name, self.journal, self.controller, self.notes)
+        own = {entry.id for entry in self.journal.pending()}
+        self.bench_servers.connect()
+        return own
 
     def _driver_module(self, system: OperatingSystem) -> str:
         return self.card.driver(system).module

@@ -12,7 +12,6 @@ from niclab.core.undo import Action, ActionKind, Entry, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run.acquiring.bring_up import bring_up_for_undo, stops_servers
 from niclab.run.acquiring.leases import (
-    forget_leases,
     give_leases_back_quietly,
     steal_leases,
     take_leases,
@@ -65,20 +64,19 @@ class UndoExecutor:
             case ActionKind.SHELL:
                 self._server(action.where).run(action.command, timeout_s=action.deadline_s)
             case ActionKind.LOCAL:
-                if stops_servers(self.bench, action.command):
+                if stops_servers(self.bench, action):
                     self.servers.look_before_leaving(self._both, is_last=True)
+                    self.servers.stop_next(self._both)
                     self.servers.close()
-                    forget_leases(self._both)
                 self.controller.check(action.command)
             case ActionKind.POWER:
                 server = self._server(action.where)
                 if action.command == "off":
                     self.servers.look_before_leaving([server], is_last=True)
+                    self.servers.stop_next([server])
                 server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
                 if action.command == "on":
                     server.wait_ready()
-                else:
-                    forget_leases([server])
             case ActionKind.RESTART:
                 self._restart(action)
             case ActionKind.SWITCH:
@@ -185,12 +183,12 @@ class UndoExecutor:
         self,
         *,
         look: Callable[[], object] | None = None,
-        leaving: Container[str] = (),
+        leaving: Collection[str] = (),
     ) -> list[Entry]:
         """Undo everything that a killed run left pending, and give the servers back. No server is connected before.
 
         Args:
-            look: Is called when all is undone but the entries ``leaving``, which may stop the servers.
+            look: Is called when all is undone but what stops the servers, and the entries ``leaving``.
             leaving: Ids of the entries that are undone last.
 
         Returns:
@@ -246,11 +244,11 @@ class UndoExecutor:
             for server in self._both:
                 server.ssh.close()
 
-    def undo_pending(self, look: Callable[[], object] | None = None, leaving: Container[str] = ()) -> list[Entry]:
+    def undo_pending(self, look: Callable[[], object] | None = None, leaving: Collection[str] = ()) -> list[Entry]:
         """Undo what an earlier run left, on a bench that is brought up for it. No server is connected before.
 
         Args:
-            look: Is called when all is undone but the entries ``leaving``, which may stop the servers.
+            look: Is called when all is undone but what stops the servers, and the entries ``leaving``.
             leaving: Ids of the entries that are undone last.
 
         Returns:
@@ -270,8 +268,9 @@ class UndoExecutor:
         try:
             done = list[Entry]()
             if look is not None:
+                stopping = {entry.id for entry in self.journal.pending() if stops_servers(self.bench, entry.action)}
                 with contextlib.suppress(BenchFault):  # what fails is tried again below
-                    done = self.undo_everything(leaving=leaving)
+                    done = self.undo_everything(leaving={*leaving, *stopping})
                     look()
             return [*first.done, *done, *self.undo_everything()]
         finally:

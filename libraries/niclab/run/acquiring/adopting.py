@@ -1,7 +1,8 @@
 """Taking over the changes that the run of another controller has left on a bench, by the copies on its servers.
 
-A copy is text from a server. A command for a server is taken only from the copy on that very server, a command for the
-controller only when the bench file has it.
+The journal of this controller knows all of its own runs: an old copy of one on a disk is no news. Any copy is text from
+a server. A command for a server is taken only from the copy on that very server, a command for the controller only when
+the bench file has it.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ def adopt(journal: Journal, bench: Bench, copies: Mapping[Role, Copied]) -> list
     Returns:
         A line for each change that cannot be undone from here, with the controller that can.
     """
-    settled = {id for copy in copies.values() for id in copy.journal.settled}
+    others = {role: copy for role, copy in copies.items() if not _is_own_copy(copy, journal)}
+    settled = {id for copy in others.values() for id in copy.journal.settled}
     found, left = dict[str, Entry](), dict[str, str]()
-    for role, copy in copies.items():
+    for role, copy in others.items():
         if copy.problem:
             left[role.value] = f"{role.value}: its copy of a journal cannot be read ({copy.problem}); {_there(copy)}"
         for entry in copy.journal.pending.values():
@@ -45,7 +47,7 @@ def adopt(journal: Journal, bench: Bench, copies: Mapping[Role, Copied]) -> list
                 left.setdefault(entry.id, f"{entry}; it cannot be undone from here: {_there(copy)}")
     for entry in sorted(found.values(), key=lambda entry: entry.at):
         journal.adopt(entry)
-    _keep_state(journal, copies.values())
+    _keep_state(journal, others.values())
     return [line for id, line in left.items() if id not in found]
 
 
@@ -83,10 +85,13 @@ def _is_own(command: str, bench: Bench) -> bool:
     return command in whole or is_begun
 
 
+def _is_own_copy(copy: Copied, journal: Journal) -> bool:
+    return copy.holder is not None and journal.is_own(copy.holder.token)
+
+
 def _keep_state(journal: Journal, copies: Iterable[Copied]) -> None:
-    """Keep the state before the run of another journal; of an own run, this controller knows best."""
+    """Keep the state before the run of another journal."""
     for copy in copies:
-        is_own = copy.holder is not None and journal.is_own(copy.holder.token)
-        if copy.state and not is_own:
+        if copy.state:
             write_atomically(journal.state_file, copy.state)
             return

@@ -59,18 +59,20 @@ def bring_up_for_undo(bench: Bench, controller: Controller) -> None:
         controller.check(bench.commands.up)
 
 
-def stops_servers(bench: Bench, command: str) -> bool:
-    """Return whether a command is one of the bench's own that switch servers off.
+def stops_servers(bench: Bench, action: Action) -> bool:
+    """Return whether an undo action of :func:`bring_up`, or of a server that was off, switches servers off.
 
     Args:
         bench: The bench.
-        command: The command line.
+        action: The undo action.
     """
+    if action.kind is ActionKind.POWER:
+        return action.command == "off"
     commands = bench.commands
-    if commands is None:
+    if commands is None or action.kind is not ActionKind.LOCAL:
         return False
     changing = [text.partition("{")[0] for text in (commands.insert, commands.boot_systems) if text is not None]
-    return any(command.startswith(text) for text in changing) or command == commands.down
+    return any(action.command.startswith(text) for text in changing) or action.command == commands.down
 
 
 def _change(

@@ -61,13 +61,19 @@ def steal_leases(servers: Iterable[Server]) -> list[Stolen]:
     return [each for each in had if each is not None]
 
 
-def forget_leases(servers: Iterable[Server]) -> None:
-    """Note that servers are being stopped, and their leases gone with them.
+def finish_copies(servers: Iterable[Server], *, settled: bool) -> None:
+    """Bring the copies of the journal on leased servers that are about to stop up to date, and forget the leases.
+
+    A server that does not answer keeps the copy that it has.
 
     Args:
         servers: The servers.
+        settled: Nothing is left to undo on servers or to compare: the copies are removed.
     """
     for server in servers:
+        if server.lease is not None and server.lease.held and server.copy is not None:
+            with contextlib.suppress(BenchFault):
+                server.ssh.run(server.copy.removal() if settled else "true")  # what waits for the copy goes ahead of it
         if server.lease is not None:
             server.lease.forget()
 
