@@ -157,6 +157,13 @@ class TestBenchThatIsDownBetweenRuns:
         assert bench.said == ["up", "down"]
         assert [file for role in Role for file in copies(bench, role).iterdir()] == []
 
+    def test_a_bench_that_is_brought_up_to_restore_it_is_put_down_again(self, bench: FakeBench) -> None:
+        bench.set_state(up=True)
+        killed(bench, mtu_9000(bench))
+        ended_with_the_servers(bench)
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert bench.dut.nics[0].mtu == 1500 and bench.said == ["up", "down"]
+
     def test_an_old_copy_of_this_controller_is_no_news(self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
         killed(bench, mtu_9000(bench))
         old = {role: (copies(bench, role) / "journal").read_text() for role in Role}

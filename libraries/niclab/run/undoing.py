@@ -10,7 +10,7 @@ from niclab.bench.bench_commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.core.undo import Action, ActionKind, Entry, Journal
 from niclab.core.verdict import BenchFault
-from niclab.run.acquiring.bring_up import bring_up_for_undo, stops_servers
+from niclab.run.acquiring.bring_up import start, stops_servers
 from niclab.run.acquiring.leases import (
     give_leases_back_quietly,
     steal_leases,
@@ -261,7 +261,7 @@ class UndoExecutor:
             if look is not None:
                 look()
             return []
-        bring_up_for_undo(self.bench, self.controller)
+        start(self.bench, self.journal, self.controller)
         # what fails is tried again below
         first = self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH])
         self.servers.connect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from niclab.bench.bench_commands import Controller, in_words
@@ -38,25 +39,33 @@ def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller, 
         wanted = {role.value: bench.server(role).boots for role in Role}
         news = f"boots {in_words(wanted)}"
         _change(bench, journal, controller, notes, commands.systems, commands.boot_command, wanted, news)
-    if controller.run(commands.status).returncode:
-        undo = Action(ActionKind.LOCAL, "controller", commands.down)
-        journal.register("bench", f"{bench.name} was down and is brought up", undo)
-        with notes.timed(MarkKind.BOOT, BOTH):
-            controller.check(commands.up)
+    begun = time.monotonic()
+    if start(bench, journal, controller):
+        notes.mark(MarkKind.BOOT, BOTH, time.monotonic() - begun)
 
 
-def bring_up_for_undo(bench: Bench, controller: Controller) -> None:
-    """Start a bench that is down: the servers must run for what is to be undone on them.
+def start(bench: Bench, journal: Journal, controller: Controller) -> bool:
+    """Start a bench that is down, for a run or for what is to be undone on its servers.
 
     Args:
         bench: The bench.
+        journal: Takes the undo, unless it has one that puts the bench down.
         controller: Runs the commands.
+
+    Returns:
+        Whether it was down.
 
     Raises:
         BenchFault: A command of the bench fails.
     """
-    if bench.commands and controller.run(bench.commands.status).returncode:
-        controller.check(bench.commands.up)
+    commands = bench.commands
+    if commands is None or controller.run(commands.status).returncode == 0:
+        return False
+    undo = Action(ActionKind.LOCAL, "controller", commands.down)
+    if all(entry.action != undo for entry in journal.pending()):
+        journal.register("bench", f"{bench.name} was down and is brought up", undo)
+    controller.check(commands.up)
+    return True
 
 
 def stops_servers(bench: Bench, action: Action) -> bool:
