@@ -667,6 +667,8 @@ class FakeSsh:
                 nic.addresses = [known for known in nic.addresses if known != address]
             case ["uname", "-r"]:
                 return f"{KERNEL}\n"
+            case ["rm", "-rf", "/tmp/niclab.*", "/tmp/niclab-job.*"]:
+                return ""
             case ["uname", "-n"]:
                 return f"{self.host.name}\n"
             case ["true"] | ["rm", "-rf", "/tmp/niclab.fake"]:

@@ -155,6 +155,8 @@ class TestBenchThatIsDownBetweenRuns:
         killed(bench, mtu_9000(bench))
         assert cli.main(["restore", str(bench.file)]) == 0
         assert bench.said == ["up", "down"]
+        for role in Role:  # programs of the killed run would be a difference to the state before it
+            assert "rm -rf /tmp/niclab.* /tmp/niclab-job.*" in bench.ssh[role].commands
         assert [file for role in Role for file in copies(bench, role).iterdir()] == []
 
     def test_a_bench_that_is_brought_up_to_restore_it_is_put_down_again(self, bench: FakeBench) -> None:

@@ -32,6 +32,15 @@ def placed(undoing: ExitStack, server: Server, module: ModuleType, *imported: Mo
     return file
 
 
+def remove_left(server: Server) -> None:
+    """Remove the folders of programs and jobs that a killed run has left: on a server that nobody else uses.
+
+    Raises:
+        BenchFault: The server does not answer.
+    """
+    server.run("rm -rf /tmp/niclab.* /tmp/niclab-job.*")
+
+
 def command(file: str, *words: object) -> str:
     """The command that runs it."""
     return "exec " + quoted("python3", file, *map(str, words))

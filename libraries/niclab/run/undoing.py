@@ -18,6 +18,7 @@ from niclab.run.acquiring.leases import (
 )
 from niclab.run.acquiring.recover import ensure_ready
 from niclab.run.bench_servers import BenchServers
+from niclab.run.program import remove_left
 from niclab.run.server import Server
 from niclab.switch import switch_undo
 from niclab.switch.switch import Switch
@@ -271,6 +272,8 @@ class UndoExecutor:
                 stopping = {entry.id for entry in self.journal.pending() if stops_servers(self.bench, entry.action)}
                 with contextlib.suppress(BenchFault):  # what fails is tried again below
                     done = self.undo_everything(leaving={*leaving, *stopping})
+                    for server in self._both:
+                        remove_left(server)
                     look()
             return [*first.done, *done, *self.undo_everything()]
         finally:
