@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from niclab.bench.records import Bench, Role
 from niclab.core.verdict import BenchFault
@@ -92,8 +93,13 @@ def _finished(bench: str, card: str, plan: str, results: Path) -> Iterator[Path]
         try:
             run = read_run(file.parent)
             matches = (run["card"], run["bench"], run.get("plan")) == (card, bench, plan) and run.get("finished")
-            matches = matches and not run.get("partial")
+            matches = matches and not run.get("partial") and not _ended_early(run)
         except (BenchFault, KeyError):
             continue  # another file of that name: it is no run
         if matches:
             yield file.parent
+
+
+def _ended_early(run: Mapping[str, Any]) -> bool:
+    """Did more than half of the tests fail? They do when a bench breaks, and take no time then."""
+    return int(run.get("robot_rc", 0)) * 2 > int(run.get("expected_tests", 0)) > 0
