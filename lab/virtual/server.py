@@ -114,9 +114,8 @@ def argv(server: Server, base: Path, disk: Path | None, program: Qemu) -> list[s
     kernel = ["console=ttyS0,115200", "quiet", "root=/dev/vda", "mitigations=off", "cryptomgr.notests", "panic=0"]
     kernel += ["sysrq_always_enabled", "unknown_nmi_panic"]  # a server that hangs can be asked why
     kernel.append(HYSTART_LOW_WINDOW)
-    if (
-        tsc
-    ):  # an emulated processor has the host's counter; calibrating it against emulated timers goes wrong now and then
+    # an emulated processor has the host's counter; calibrating it against emulated timers goes wrong now and then
+    if tsc:
         kernel += [f"tsc_early_khz={tsc}", "tsc=reliable"]
     wires = [
         (FIRST_WIRE + index, server.address, port.qemu_udp, panel_address(server), port.panel_udp)
