@@ -76,6 +76,8 @@ TESTS = {
         "Reloading The Driver Under Traffic Brings Every Link Back",
     ),
     "self test": ("The Self Test Passes While The Port Is In Use", "The Whole Self Test Passes"),
+    "memory of SFP and QSFP modules": ("Every Module Is Read Right And Within Its Own Limits",),
+    "received power": ("Received Power Falls And Returns With The Light",),
     "N warm and N cold boots": (
         "The Link Is As On The Sheet After A Warm Restart",
         "The Link Is As On The Sheet After A Power Cycle",

@@ -33,6 +33,10 @@ FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run 
 SERIALS, DRIVEN = "No Serial Number Is On Both Servers", "Every Port Is Driven By The Driver On The Sheet"
 UP, STAYS, CARRIES = "Every Link Is Up", "A Link That Is Up Stays Up", "Every Link Carries Traffic"
 PULLED, JUMBO = "A Pulled Cable Is Seen At Both Ends In Time", "Frames Of The Largest MTU Arrive"
+MODULE, LIGHT = (
+    "Every Module Is Read Right And Within Its Own Limits",
+    "Received Power Falls And Returns With The Light",
+)
 VLAN, ISOLATED = "A VLAN Carries Traffic", "VLANs Are Isolated"
 LARGE_RINGS = "Large Rings That A Test Sets Are In Force And Keep The Link"
 RELOADS, RELOADS_LOADED = (
@@ -175,6 +179,20 @@ DEFECTS = (
         "dut.p1",
         tests=(UP, STAYS, CARRIES),
         into=STAYS,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "optics-stale=1"),
+        red(LIGHT),
+        "dut.p1 (0000:81:00.1) reads received power 0.4200 mW 10 s after its light has gone",
+        tests=(UP, MODULE, LIGHT, PULLED),
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "optics-misread=3"),
+        red(MODULE),
+        "dut.p0 (0000:81:00.0) reads its module otherwise in read",
+        tests=(UP, MODULE, LIGHT),
     ),
     Defect(BROADCOM, ("card:dut.p1", "no-link=1"), red(CARRIES), "dut.p1", tests=(UP, CARRIES), into=CARRIES),
     Defect(

@@ -133,6 +133,11 @@ def test_carrier_changes() -> None:
     assert dut.counts.carrier_changes("oce0") == CarrierChanges(3, 2, 1)
 
 
+def test_the_memory_of_a_module_is_not_there() -> None:
+    with pytest.raises(NotApplicable, match=r"^dut: oce0: FreeBSD shows words of a module, not its memory$"):
+        host({})[0].links.module_memory("oce0")
+
+
 def test_carriers_of_every_look_are_not_there() -> None:
     dut, _ = host({})
     for question in (lambda: dut.counts.carriers_command(["oce0"]), lambda: dut.counts.read_carriers("oce0 1 2 1")):
@@ -305,6 +310,7 @@ def test_what_shows_that_nothing_has_changed() -> None:
 HOSTILE: list[Callable[[FreeBsdHost], object]] = [
     lambda dut: dut.links.interface("oce0;reboot"),
     lambda dut: dut.links.link_settings("-a"),
+    lambda dut: dut.links.module_memory("oce0 hex"),
     lambda dut: dut.counts.counters("oce0 x"),
     lambda dut: dut.counts.carrier_changes("$(id)"),
     lambda dut: dut.links.await_carrier("oce0'", up=True, within_s=1),

@@ -177,6 +177,7 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
         lambda: dut.links.interface(iface),
         lambda: dut.drivers.driver_info(iface),
         lambda: dut.links.link_settings(iface),
+        lambda: dut.links.module_memory(iface),
         lambda: dut.counts.counters(iface),
         lambda: dut.counts.statistics(iface),
         lambda: dut.counts.carrier_changes(iface),

@@ -365,6 +365,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "links.listeners links.listening_command": listeners,
     "links.interface links.interfaces": lambda one: one.host.links.interfaces(one.root.ports),
     "links.link_settings": lambda one: one.host.links.link_settings(one.port),
+    "links.module_memory": lambda one: not_offered(partial(one.host.links.module_memory, one.port)),
     "counts.counters": lambda one: one.host.counts.counters(one.port),
     "counts.statistics": lambda one: one.host.counts.statistics(one.port),
     "counts.load counts.load_command counts.read_load": lambda one: one.host.counts.load(one.port),

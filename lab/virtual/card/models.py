@@ -37,6 +37,11 @@ VECTORS = {None: "OF_ONE_WAY", "refuse-sending": "REFUSE_SENDING", "sending-foll
 GROUPS = {"exact": "VCARD_GROUPS_EXACT", "hash": "VCARD_GROUPS_HASH", "none": "VCARD_GROUPS_ALL"}
 ACTIVATION = {"driver-reload": "VCARD_AT_LOAD", "reset": "VCARD_AT_RESET", "power-cycle": "VCARD_AT_POWER"}
 
+OPTICS = {"temperature_c": 256, "supply_mv": 10, "bias_ua": 0.5, "sent_uw": 10, "received_uw": 10}
+"""Readings of a module, in the order of enum vcard_reading: how many of the module's units are one of the model's."""
+FORMS = {"sfp": "VCARD_SFP", "qsfp": "VCARD_QSFP"}
+LEVELS = 5  # low alarm, low warning, usual, high warning, high alarm
+
 Model = dict[str, Any]
 
 
@@ -139,6 +144,22 @@ def pause(model: Model) -> dict[str, str]:
     return {"pause_known": "true"} | {f"pause_{name}": _bool(value) for name, value in switches.items()}
 
 
+def optics(model: Model) -> str:
+    """The module in a cage, in the module's own units; a card without a section has no cage."""
+    section = model.get("optics")
+    if not section:
+        return "{ VCARD_NO_CAGE }"
+    readings = []
+    for name, units in OPTICS.items():
+        levels = [round(level * units) for level in section[name]]
+        if len(levels) != LEVELS or levels != sorted(levels):
+            raise ModelError(
+                f"{model['name']}: optics.{name}: {section[name]}; expected {LEVELS} numbers, the lowest first"
+            )
+        readings.append("{ " + ", ".join(f"(u16){level}" for level in levels) + " }")
+    return f"{{ {_known(model, FORMS, section['form'])}, {{ {', '.join(readings)} }} }}"
+
+
 def row(model: Model) -> dict[str, str]:
     """One row of the table: field of struct vcard_model -> C."""
     pci = model["pci"]
@@ -162,6 +183,7 @@ def row(model: Model) -> dict[str, str]:
         "mbps": str(model["link"]["mbps"]),
         "autoneg": _bool(model["link"]["autoneg"]),
         "copper": _bool(model["link"]["copper"]),
+        "optics": optics(model),
         "mtu_min": str(model["mtu"]["min"]),
         "mtu_max": str(largest_mtu(model)),
         "groups": _known(model, GROUPS, model["groups"]),

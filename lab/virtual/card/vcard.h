@@ -48,6 +48,16 @@ enum vcard_groups { VCARD_GROUPS_ALL, VCARD_GROUPS_HASH, VCARD_GROUPS_EXACT };
  * those of receiving. */
 enum vcard_vectors { VCARD_VECTORS_OF_ONE_WAY, VCARD_VECTORS_REFUSE_SENDING, VCARD_VECTORS_SENDING_FOLLOWS };
 
+/* The module in a cage: what it reads, in its own units (1/256 degree, 0.1 mV, 2 uA, 0.1 uW), between its limits. */
+enum vcard_form { VCARD_NO_CAGE, VCARD_SFP, VCARD_QSFP };
+enum vcard_reading { VCARD_TEMPERATURE, VCARD_SUPPLY, VCARD_BIAS, VCARD_SENT, VCARD_RECEIVED, VCARD_READINGS };
+enum vcard_level { VCARD_LOW_ALARM, VCARD_LOW_WARNING, VCARD_USUAL, VCARD_HIGH_WARNING, VCARD_HIGH_ALARM, VCARD_LEVELS };
+
+struct vcard_optics {
+	enum vcard_form form;
+	u16 levels[VCARD_READINGS][VCARD_LEVELS];
+};
+
 struct vcard_model {
 	const char *name, *driver, *part_number, *product;
 	const char *firmware;	/* version as delivered */
@@ -62,6 +72,7 @@ struct vcard_model {
 	u16 vectors;		/* 0: a single interrupt line */
 	u32 mbps;
 	bool autoneg, copper;
+	struct vcard_optics optics;
 	enum vcard_activation activation;
 	struct vcard_ring rx, tx, rx_mini, rx_jumbo;
 	bool rx_shared;		/* the receive queues share rx.initial */

@@ -49,3 +49,7 @@ def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
 
 class NotOffered(BenchFault):
     """The driver has no operation that shows this setting."""
+
+
+class ModuleUnread(BenchFault):
+    """A driver that shows modules could not read the one in a port's cage; the words are the tool's."""

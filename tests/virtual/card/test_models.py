@@ -62,6 +62,29 @@ def test_what_drivers_do_unexpectedly_is_in_the_table() -> None:
     assert models.row(model_of("chelsio-t580-cr"))["need_rxcsum"] == "NETIF_F_GRO"
 
 
+def test_a_module_reads_in_its_own_units_between_its_limits() -> None:
+    """SFF-8472: 1/256 degree, 0.1 mV, 2 uA, 0.1 uW; the low ones of temperature below zero."""
+    assert models.row(model_of("intel-x520"))["optics"] == (
+        "{ VCARD_SFP, { { (u16)-1280, (u16)0, (u16)9728, (u16)17920, (u16)19200 }, "
+        "{ (u16)29700, (u16)31350, (u16)33000, (u16)34650, (u16)36300 }, "
+        "{ (u16)1000, (u16)1500, (u16)3000, (u16)4500, (u16)5000 }, "
+        "{ (u16)1480, (u16)1860, (u16)5000, (u16)7940, (u16)10000 }, "
+        "{ (u16)510, (u16)1020, (u16)4200, (u16)7940, (u16)10000 } } }"
+    )
+    assert models.row(model_of("chelsio-t580-cr"))["optics"].startswith("{ VCARD_QSFP, ")
+    assert models.row(model_of("alteon-acenic"))["optics"] == "{ VCARD_NO_CAGE }", "acenic.c shows no module"
+
+
+@pytest.mark.parametrize("levels", [[1, 2, 3, 4], [1, 3, 2, 4, 5]])
+def test_a_reading_without_its_limits_around_it_is_refused(levels: list[int]) -> None:
+    model = model_of("intel-x520")
+    model["optics"]["supply_mv"] = levels
+    with pytest.raises(
+        models.ModelError, match=r"^intel-x520: optics\.supply_mv: .*; expected 5 numbers, the lowest first"
+    ):
+        models.table([model])
+
+
 def test_only_what_ethtool_can_flash_is_flashable() -> None:
     assert models.row(model_of("emulex-oce11102"))["flashable"] == "true"
     assert models.row(model_of("solarflare-sfn5122f"))["flashable"] == "false"
@@ -78,6 +101,7 @@ def test_a_card_of_conventional_pci_has_no_generation_and_a_bus_rate() -> None:
     [
         ("firmware", "activation", "'warp'; expected one of driver-reload, reset, power-cycle"),
         ("coalescing", "vectors", "'warp'; expected one of refuse-sending, sending-follows"),
+        ("optics", "form", "'warp'; expected one of sfp, qsfp"),
     ],
 )
 def test_an_unknown_word_is_refused(section: str, field: str, wanted: str) -> None:

@@ -260,7 +260,7 @@ void vnet_ethtool(struct vnet *v)
 	}
 	if (v->model->flashable)
 		ops->flash_device = vnet_flash;
-	if (!v->model->copper) {
+	if (v->model->optics.form != VCARD_NO_CAGE) {
 		ops->get_module_info = vnet_module_info;
 		ops->get_module_eeprom = vnet_module_eeprom;
 	}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.command_words import interface_name, ip_address, ip_cidr, mac_address
 from niclab.hosts.counts.freebsd import row_of
 from niclab.hosts.counts.netstat import read_netstat
@@ -18,7 +18,7 @@ from niclab.hosts.links.common import Address, CommonLinks, addresses
 from niclab.hosts.links.ifconfig import read_ifconfig
 from niclab.hosts.links.network_records import interface_of, link_of
 from niclab.hosts.links.ping_output import of_the_first, read_ping, with_trailing
-from niclab.hosts.parity import emulated
+from niclab.hosts.parity import emulated, not_available
 
 _PING_GRACE_S = 15  # ping6 waits 10 s for the last answer
 
@@ -63,6 +63,11 @@ class FreeBsdLinks(CommonLinks, FreeBsdCommands):
     @emulated("`ifconfig -m`, which tells nothing of what is advertised and of the partner")
     def link_settings(self, iface: str) -> LinkSettings:
         return link_of(self._ifconfig(f"ifconfig -m {interface_name(self.name, iface)}", iface))
+
+    @not_available("`ifconfig -v` shows words of a module, not its memory")
+    def module_memory(self, iface: str) -> bytes:
+        interface_name(self.name, iface)
+        raise NotApplicable(f"{self.name}: {iface}: FreeBSD shows words of a module, not its memory")
 
     @emulated("the status line of `ifconfig` every 20 ms, for as long as `timeout` lets it look")
     def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:

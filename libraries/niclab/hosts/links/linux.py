@@ -6,13 +6,15 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.command_words import interface_name, ip_address, ip_cidr, mac_address
-from niclab.hosts.errors import unreadable
+from niclab.hosts.errors import ModuleUnread, unreadable
 from niclab.hosts.host import PING_EVERY_S
+from niclab.hosts.host_commands import is_no_answer, words_of
 from niclab.hosts.host_records import Interface, LinkSettings, PingResult
 from niclab.hosts.links.common import CommonLinks, addresses
 from niclab.hosts.links.ethtool import read_link_settings
+from niclab.hosts.links.ethtool_module import read_module_memory
 from niclab.hosts.links.ip_command import interface_command, read_interfaces, the_one
 from niclab.hosts.links.ping_output import of_the_first, read_ping, with_trailing
 
@@ -62,6 +64,23 @@ class LinuxLinks(CommonLinks):
         if settings.iface != iface:
             raise BenchFault(f"{self.name}: `{command}` answered for {settings.iface}")
         return settings
+
+    def module_memory(self, iface: str) -> bytes:
+        """The memory of the module in the port's cage, as its driver lays it out (``linux/ethtool.h``).
+
+        Raises:
+            NotApplicable: The driver shows no module.
+            ModuleUnread: It shows modules, and could not read this one.
+        """
+        command = f"ethtool -m {interface_name(self.name, iface)} hex on"
+        result = self._try(command)
+        if result.exit_status == 0:
+            return self._understood(command, read_module_memory, result.stdout)
+        if "not supported" in result.stderr:
+            raise NotApplicable(f"{self.name}: {iface}: its driver shows no module ({result.stderr.strip()})")
+        if is_no_answer(result):
+            raise self._failed(command, result)
+        raise ModuleUnread(f"{self.name}: `{command}` failed with {words_of(result)}")
 
     def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
         """Several interfaces in one command, in the order in which they are asked for."""

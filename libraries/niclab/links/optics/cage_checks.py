@@ -1,0 +1,173 @@
+"""The modules in the cages of the dut: whether their memories are read right, and their readings are within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from niclab.bench.records import Port, Role
+from niclab.card import Card, Medium
+from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame
+from niclab.core.wait import persistent_problems
+from niclab.hosts.errors import ModuleUnread
+from niclab.links.optics import sff8472, sff8636
+from niclab.links.optics.module_data import ModuleData, ModuleReading
+from niclab.run.run import Run
+
+READS = 10
+"""Reads of each module that are compared."""
+SETTLES_WITHIN_S = 10.0
+"""House figure: firmware that asks a module does so every second or two."""
+_LEAST_BYTES = 256
+_CAGES = frozenset({Medium.FIBRE, Medium.DIRECT_ATTACH})
+
+
+def require_cages(card: Card) -> None:
+    """See that ports of a card may have a module.
+
+    Args:
+        card: The card.
+
+    Raises:
+        NotApplicable: Its sheet names media without any.
+    """
+    if card.link.media and not _CAGES & set(card.link.media):
+        media = ", ".join(medium.value for medium in card.link.media)
+        raise NotApplicable(f"a port of sheet {card.name} has no cage for a module: link.media: {media}")
+
+
+def dut_ports(run: Run) -> list[Port]:
+    """List the ports of the dut that have a path."""
+    return [run.bench.end(path, Role.DUT) for path in run.bench.paths]
+
+
+def read_module(place: str, memory: bytes) -> ModuleData:
+    """Read the memory of a module.
+
+    Args:
+        place: The port, for the message.
+        memory: The memory.
+
+    Raises:
+        NotApplicable: It is of a kind that is not read.
+    """
+    if len(memory) >= _LEAST_BYTES and memory[0] in sff8472.IDENTIFIERS:
+        return sff8472.read_sfp(memory)
+    if len(memory) >= _LEAST_BYTES and memory[0] in sff8636.IDENTIFIERS:
+        return sff8636.read_qsfp(memory)
+    kind = f"{len(memory)} bytes with identifier 0x{memory[0]:02x}"
+    raise NotApplicable(f"{place}: its module has {kind}; those of SFP and QSFP are read (SFF-8024)")
+
+
+def require_read_right(run: Run, say: Callable[[str], object]) -> None:
+    """See that reads of a module agree, its checksums are right, and its own readings are within its own limits.
+
+    A limit counts as left where every read is beyond it. Temperature and received power beyond an alarm decide nothing:
+    the server's air, the fibre and the far end have their part in them.
+
+    Args:
+        run: The qualification run.
+        say: Takes what each module is and reads.
+
+    Raises:
+        CardFailure: Naming what is wrong, of each port of the dut.
+        Undecided: The temperature or the received power of a module is where it alarms.
+        NotApplicable: No port has a module whose memory is shown and read; why, for each.
+    """
+    require_cages(run.card)
+    troubles, doubts, without = list[Trouble](), list[str](), list[str]()
+    for port in dut_ports(run):
+        try:
+            memories = _memories(run, port)
+            if troubled := _differences(memories):
+                troubles += map(port.trouble, troubled)
+                continue
+            modules = [read_module(port.place, memory) for memory in memories]
+        except ModuleUnread as error:
+            troubles.append(port.trouble(f"has a link, and no module that is read: {error}"))
+            continue
+        except NotApplicable as error:
+            without.append(str(error))
+            continue
+        _describe(port, modules[-1], say)
+        troubles += map(port.trouble, _wrong(modules))
+        if _beyond([module.surroundings for module in modules]):
+            doubts += _lasting_doubts(run, port)
+    blame(troubles)
+    if doubts:
+        raise Undecided("\n".join(doubts))
+    if len(without) == len(run.bench.paths):
+        raise NotApplicable("\n".join(without))
+
+
+def _lasting_doubts(run: Run, port: Port) -> list[str]:
+    """The surroundings that stay beyond an alarm: a module measures a link that came up just now a little later."""
+    host, iface = run.server_of(port).host, run.interface(port)
+
+    def doubts() -> list[str]:
+        return _beyond([read_module(port.place, host.links.module_memory(iface)).surroundings])
+
+    return [f"{port.place} {line}" for line in persistent_problems(doubts, within=SETTLES_WITHIN_S)]
+
+
+def _memories(run: Run, port: Port) -> list[bytes]:
+    """Read the module again and again; a port that may have none is excused where its driver cannot."""
+    host, iface = run.server_of(port).host, run.interface(port)
+    try:
+        return [host.links.module_memory(iface) for _ in range(READS)]
+    except ModuleUnread as error:
+        if run.card.link.media and set(run.card.link.media) <= _CAGES:
+            raise
+        raise NotApplicable(f"{port.place}: {error}; sheet {run.card.name} has media without a module") from error
+
+
+def _differences(memories: Sequence[bytes]) -> list[str]:
+    """Sizes and identifiers that differ, and memories that are all one byte, of which nothing else can be read."""
+    kinds = {f"{len(memory)} bytes with identifier 0x{memory[0]:02x}" for memory in memories}
+    if len(kinds) > 1:
+        return [f"reads a module of {' and of '.join(sorted(kinds))}; expected the same {len(memories)} times"]
+    if len(set(memories[0])) == 1:
+        return [f"reads 0x{memories[0][0]:02x} as every byte of its module; expected a memory (SFF-8024)"]
+    return []
+
+
+def _wrong(modules: Sequence[ModuleData]) -> list[str]:
+    first = modules[0].fixed
+    changed = [
+        f"reads its module otherwise in read {number} of {len(modules)}, first at byte "
+        f"{_first_change(first, module.fixed)} of those that are fixed; expected the same in each"
+        for number, module in enumerate(modules, 1)
+        if module.fixed != first
+    ]
+    sums = [
+        f"reads 0x{each.stored:02x} as checksum {each.name} of its module; expected 0x{each.summed:02x}, the sum "
+        "of its bytes"
+        for module in modules
+        for each in module.checksums
+        if each.stored != each.summed
+    ]
+    measured = [tuple(each for each in module.own if each.value) for module in modules]
+    return [*changed[:1], *dict.fromkeys(sums), *_beyond(measured)]
+
+
+def _first_change(one: bytes, other: bytes) -> int:
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _beyond(reads: Sequence[tuple[ModuleReading, ...]]) -> list[str]:
+    """The readings that are where the module alarms in every read, with the last value."""
+    always = set.intersection(*({each.what for each in read if each.alarms} for read in reads))
+    return [
+        f"reads {each.what} {each.shown} of its module; expected {each.limits.low_alarm:.4g} to "
+        f"{each.limits.high_alarm:.4g} {each.unit}, beyond which the module alarms"
+        for each in reads[-1]
+        if each.what in always and each.limits
+    ]
+
+
+def _describe(port: Port, module: ModuleData, say: Callable[[str], object]) -> None:
+    say(f"{port.name}: {module.name}{', a cable' if module.is_cable else ''}")
+    for each in (*module.own, *module.surroundings):
+        limits = (
+            "without limits" if each.limits is None else "beyond its warning" if each.warns else "within its limits"
+        )
+        say(f"{port.name}: {each.what} {each.shown}, {limits}")

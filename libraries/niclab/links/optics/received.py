@@ -1,0 +1,154 @@
+"""The power that a module receives: it falls when the light goes, and returns with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from niclab.bench.records import BenchPath, Port, Role, Wiring
+from niclab.core.verdict import BenchFault, NotApplicable, Trouble, blame
+from niclab.core.wait import persistent_problems
+from niclab.hosts.errors import ModuleUnread
+from niclab.links import wiring
+from niclab.links.failure import Cause, ends_without_link, lose
+from niclab.links.optics.cage_checks import SETTLES_WITHIN_S, read_module, require_cages
+from niclab.run.run import Run
+
+FALLS_TO = 0.25
+"""A quarter of the power before, 6 dB less: a reading may be 3 dB wrong (SFF-8472)."""
+LIT_MW = 0.02
+"""-17 dBm: with less light a reading is too near to that of a dark fibre to fall."""
+WITHIN_S = SETTLES_WITHIN_S
+_EVERY_S = 0.2
+
+_Powers = Mapping[str, float]
+"""Reading -> power in mW."""
+
+
+def require_following(run: Run, say: Callable[[str], object]) -> None:
+    """Take the light away from each port of the dut, one after the other, and give it back.
+
+    The cable is pulled where a command does that. Elsewhere the port at the far end is taken down, and its module must
+    show that its laser is off: some drivers leave it on.
+
+    Args:
+        run: The qualification run.
+        say: Takes what was read.
+
+    Raises:
+        CardFailure: Naming the ports of the dut whose received power did not fall or return.
+        BenchFault: The light does not go, or the link does not return.
+        NotApplicable: Nothing shows the received power of any port, or takes the light away; why, for each.
+    """
+    require_cages(run.card)
+    troubles, without = list[Trouble](), list[str]()
+    for path in run.bench.paths:
+        try:
+            troubles += _follow(run, path, say)
+        except (NotApplicable, ModuleUnread) as error:
+            without.append(str(error))
+    blame(troubles)
+    if len(without) == len(run.bench.paths):
+        raise NotApplicable("\n".join(without))
+
+
+def _follow(run: Run, path: BenchPath, say: Callable[[str], object]) -> list[Trouble]:
+    port, far = run.bench.end(path, Role.DUT), run.bench.end(path, Role.PEER)
+    lit = _lit(port, lambda: _received(run, port))
+    if not path.pull and path.through is Wiring.SWITCH:
+        raise NotApplicable(f"{port.place}: no command of bench {run.bench.name} pulls its cable")
+    sent = {} if path.pull else _lit(far, lambda: _sent(run, far))
+    say(f"{port.name}: lit: {_shown(lit)}")
+    entry = lose(run, path, Cause.CABLE if path.pull else Cause.PARTNER_LINK)
+    try:
+        _require_dark(run, path, sent)
+        stays = _unless(lambda: _above(_received(run, port), lit))
+        say(f"{port.name}: dark: {_shown(_received(run, port))}")
+    finally:
+        wiring.mend_path(run, entry)
+        _require_link(run, path)
+    lost = _unless(lambda: _below(_received(run, port), lit))
+    say(f"{port.name}: lit again: {_shown(_received(run, port))}")
+    return [
+        *(port.trouble(f"reads {line} {WITHIN_S:g} s after its light has gone; {_expected(lit)}") for line in stays),
+        *(
+            port.trouble(f"reads {line} {WITHIN_S:g} s after its link has returned; {_expected(lit, up=True)}")
+            for line in lost
+        ),
+    ]
+
+
+def _require_dark(run: Run, path: BenchPath, sent: _Powers) -> None:
+    """See that the light is gone: by the carrier of an end whose cable is pulled, else by the laser of the far end."""
+    if path.pull:
+        ends = [port for port in _ends(run, path) if port.name in ends_without_link(path, Cause.CABLE)]
+        if run.await_carrier(ends, up=False, within_s=wiring.LOSS_WITHIN_S) == ends:
+            raise BenchFault(
+                f"path {path.name}: its cable is pulled, and {' and '.join(end.name for end in ends)} have carrier; "
+                f"expected none; check pull of the bench file {run.bench.file}"
+            )
+        return
+    far = run.bench.end(path, Role.PEER)
+    if stays := _unless(lambda: _above(_sent(run, far), sent)):
+        raise NotApplicable(f"{far.place} sends light while its port is down: {', '.join(stays)}")
+
+
+def _require_link(run: Run, path: BenchPath) -> None:
+    if late := run.await_carrier(_ends(run, path), up=True, within_s=wiring.RETURN_WITHIN_S):
+        names = " and ".join(port.name for port in late)
+        within = f"{wiring.RETURN_WITHIN_S:g} s"
+        raise BenchFault(f"path {path.name}: {names} without carrier {within} after the light is back; expected a link")
+
+
+def _ends(run: Run, path: BenchPath) -> list[Port]:
+    return [run.bench.port(end) for end in path.ends]
+
+
+def _received(run: Run, port: Port) -> _Powers:
+    memory = run.server_of(port).host.links.module_memory(run.interface(port))
+    return {each.what: each.value for each in read_module(port.place, memory).received}
+
+
+def _sent(run: Run, port: Port) -> _Powers:
+    memory = run.server_of(port).host.links.module_memory(run.interface(port))
+    return {each.what: each.value for each in read_module(port.place, memory).sent}
+
+
+def _lit(port: Port, look: Callable[[], _Powers]) -> _Powers:
+    """Return the readings that show light; where none does, the link may have come up just now."""
+    powers: _Powers = {}
+
+    def dark() -> list[str]:
+        nonlocal powers
+        powers = look()
+        return [] if not powers or max(powers.values()) > LIT_MW else ["no light"]
+
+    _unless(dark)
+    lit = {what: power for what, power in powers.items() if power > LIT_MW}
+    if not lit:
+        raise NotApplicable(f"{port.place}: its module shows no light above {LIT_MW:g} mW: {_shown(powers)}")
+    return lit
+
+
+def _above(now: _Powers, before: _Powers) -> list[str]:
+    return [
+        f"{what} {now.get(what, 0):.4f} mW" for what, power in before.items() if now.get(what, 0) > FALLS_TO * power
+    ]
+
+
+def _below(now: _Powers, before: _Powers) -> list[str]:
+    return [
+        f"{what} {now.get(what, 0):.4f} mW" for what, power in before.items() if now.get(what, 0) <= FALLS_TO * power
+    ]
+
+
+def _unless(look: Callable[[], list[str]]) -> list[str]:
+    return persistent_problems(look, within=WITHIN_S, every=_EVERY_S)
+
+
+def _expected(lit: _Powers, *, up: bool = False) -> str:
+    least = ", ".join(f"{FALLS_TO * power:.4f} mW" for power in lit.values())
+    return f"expected {'more than' if up else 'at most'} {least}, {FALLS_TO:g} of that before"
+
+
+def _shown(powers: _Powers) -> str:
+    return ", ".join(f"{what} {power:.4f} mW" for what, power in powers.items()) or "none"
