@@ -16,7 +16,7 @@ PORTS = ("dut.p0", "dut.p1", "peer.p0", "peer.p1")
 
 
 class LitPorts:
-    """The modules of every port. ``of``: port -> its memory, read anew each time."""
+    """The modules of every port. ``of``: port -> its memory, read again each time."""
 
     def __init__(self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bench, self.taken, self._said = bench, taken, ""
