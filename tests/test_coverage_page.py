@@ -75,6 +75,11 @@ TESTS = {
         "Reloading The Driver Brings Every Link Back",
         "Reloading The Driver Under Traffic Brings Every Link Back",
     ),
+    "function reset, remove and rescan, driver unbind and bind": (
+        "A Port Comes Back When Its Driver Is Bound Again",
+        "A Port Comes Back When It Is Found On The Bus Again",
+        "A Port Comes Back From A Reset",
+    ),
     "self test": ("The Self Test Passes While The Port Is In Use", "The Whole Self Test Passes"),
     "memory of SFP and QSFP modules": ("Every Module Is Read Right And Within Its Own Limits",),
     "received power": ("Received Power Falls And Returns With The Light",),

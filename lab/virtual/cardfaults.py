@@ -22,6 +22,8 @@ OFFENDS = {
     "vanish": "CARD-07 recovery",
     "flash-fails": "CARD-02, EMX-04 firmware update",
     "flash-accepts": "CARD-02 wrong images are refused",
+    "reset-never-returns": "CARD-15 a port that was reset has its link again",
+    "mac-lost": "CARD-15 a port comes back with its identity",
     "flash-forgets": "CARD-02 a flashed version becomes active",
     "default-rx-ring": "DEL-01 default rings",
     "default-tx-ring": "DEL-01 default rings",

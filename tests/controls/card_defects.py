@@ -43,6 +43,11 @@ RELOADS, RELOADS_LOADED = (
     "Reloading The Driver Brings Every Link Back",
     "Reloading The Driver Under Traffic Brings Every Link Back",
 )
+BOUND, FOUND, RESET = (
+    "A Port Comes Back When Its Driver Is Bound Again",
+    "A Port Comes Back When It Is Found On The Bus Again",
+    "A Port Comes Back From A Reset",
+)
 
 DEFECTS = (
     *FRAME_DEFECTS,
@@ -213,5 +218,30 @@ DEFECTS = (
         into=RELOADS,
         alone=True,
         power_cycle=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "reset-never-returns=1"),
+        red(BOUND),
+        "dut.p0 (0000:81:00.0) has no carrier",
+        tests=(BOUND, UP),
+        into=BOUND,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "reset-never-returns=1"),
+        red(RESET),
+        "dut.p1 (0000:81:00.1) has no carrier",
+        tests=(RESET, UP),
+        into=RESET,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "mac-lost=1"),
+        red(FOUND),
+        "found again it has MAC address",
+        tests=(FOUND, UP),
+        into=FOUND,
+        reload=True,
     ),
 )

@@ -181,6 +181,10 @@ NOT_OF_OCE: dict[str, Ask] = {
     "restoring_channels": lambda dut: dut.undo.channels("oce0"),
     "is_build_on_disk": lambda dut: dut.drivers.is_build_on_disk("oce"),
     "detach_driver": lambda dut: dut.pci.detach_driver("0000:81:00.0"),
+    "remove_function": lambda dut: dut.pci.remove_function("0000:81:00.0"),
+    "can_reset_function": lambda dut: dut.pci.can_reset_function("0000:81:00.0"),
+    "reset_function": lambda dut: dut.pci.reset_function("0000:81:00.0"),
+    "reset_interface": lambda dut: dut.drivers.reset_interface("oce0"),
     "restoring_driver": lambda dut: dut.undo.driver("0000:81:00.0", "oce0"),
 }
 

@@ -51,6 +51,7 @@ def test_what_is_never_available_raises_nothing_else() -> None:
     """That these raise NotApplicable is tested where they are; here, that the list is known."""
     never = {question for question in questions() if parity(SYSTEMS["FreeBSD"], question).support is Support.NONE}
     drivers = {"drivers.is_build_on_disk", "drivers.self_test", "pci.detach_driver", "undo.driver"}
+    drivers |= {"drivers.reset_interface", "pci.remove_function", "pci.can_reset_function", "pci.reset_function"}
     queues = {question for question in questions() if question.startswith("queues.")}
     carriers = {"counts.carriers_command", "counts.read_carriers"}
     drivers |= {"drivers.changed_files", "drivers.package_signer", "links.module_memory"}

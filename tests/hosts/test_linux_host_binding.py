@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fake_shell import FakeShell, Script, failed
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux_host import LinuxHost
 
@@ -70,6 +70,47 @@ def test_a_refused_unbinding_says_the_shells_words() -> None:
     dut, _ = host(**{UNBIND: failed("sh: echo: write error: No such device")})
     with pytest.raises(BenchFault, match="No such device"):
         dut.pci.detach_driver(CARD)
+
+
+REMOVE = f"echo 1 > {DEVICE}/remove && if [ -e {DEVICE} ]; then echo there; else echo gone; fi"
+RESET = f"echo 1 > {DEVICE}/reset"
+
+
+def test_a_function_that_is_gone_was_removed() -> None:
+    dut, shell = host(**{REMOVE: "gone\n"})
+    dut.pci.remove_function(CARD)
+    assert shell.commands == [REMOVE]
+    dut, _ = host(**{REMOVE: "there\n"})
+    with pytest.raises(BenchFault, match=f"^dut: {CARD} is 'there' after it was removed from the bus; expected gone"):
+        dut.pci.remove_function(CARD)
+
+
+@pytest.mark.parametrize(("answer", "can"), [("yes\n", True), ("no\n", False)])
+def test_the_kernel_says_whether_it_can_reset_a_function(answer: str, can: bool) -> None:
+    dut, _ = host(**{f"if [ -e {DEVICE}/reset ]; then echo yes; else echo no; fi": answer})
+    assert dut.pci.can_reset_function(CARD) is can
+
+
+def test_a_refused_reset_says_the_shells_words() -> None:
+    assert host(**{RESET: ""})[0].pci.reset_function(CARD) is None
+    dut, _ = host(**{RESET: failed("sh: echo: write error: Connection timed out")})
+    assert dut.pci.reset_function(CARD) == "sh: echo: write error: Connection timed out"
+    dut, _ = host(**{RESET: failed("sh: echo: write error: Inappropriate ioctl for device")})
+    with pytest.raises(NotApplicable, match="Inappropriate ioctl"):
+        dut.pci.reset_function(CARD)
+
+
+def test_a_driver_resets_its_port_where_it_offers_that() -> None:
+    command = "ethtool --reset enp1s0 dedicated"
+    dut, shell = host(**{command: "ETHTOOL_RESET 0xffff\nComponents reset:     0xffff\n"})
+    dut.drivers.reset_interface("enp1s0")
+    assert shell.commands == [command]
+    dut, _ = host(**{command: failed("Cannot issue ETHTOOL_RESET: Operation not supported", exit_status=83)})
+    with pytest.raises(NotApplicable, match=r"^dut: enp1s0: its driver offers no reset"):
+        dut.drivers.reset_interface("enp1s0")
+    dut, _ = host(**{command: failed("Cannot issue ETHTOOL_RESET: Input/output error", exit_status=83)})
+    with pytest.raises(BenchFault, match="Input/output error"):
+        dut.drivers.reset_interface("enp1s0")
 
 
 def test_a_function_without_driver_has_nothing_to_give_back() -> None:
@@ -168,6 +209,17 @@ class TestGivingBack:
         assert tree.run(self.command).returncode == 0
         assert tree.said == ["udevadm settle --timeout=30", *ENDS]
         assert not (tree.root / "sys/bus/pci/drivers/e1000e/bind").exists()
+        assert not (tree.root / "sys/bus/pci/rescan").exists()
+
+    def test_a_function_that_is_gone_is_looked_for(self, tree: Tree) -> None:
+        """The driver takes it by itself when the bus finds it."""
+        tree.loaded()
+        tree.device.rmdir()
+        found = f"mkdir -p {tree.device} {tree.net}/enp1s0; ln -s x {tree.device}/driver; ln -s {tree.device}"
+        tree.tool("udevadm", f"[ -s {tree.root}/sys/bus/pci/rescan ] && {found} {tree.net}/enp1s0/device")
+        done = tree.run(self.command)
+        assert done.returncode == 0, done.stderr
+        assert (tree.root / "sys/bus/pci/rescan").read_text() == "1\n" and tree.said[-1] == ENDS[1]
 
     def test_a_server_started_since_has_no_bond(self, tree: Tree) -> None:
         tree.loaded()

@@ -116,7 +116,7 @@ void vcard_detach(struct vcard_port *port);
 u32 vcard_fault(const struct vcard_port *port, enum vcard_fault fault);
 u32 vcard_scale(const struct vcard_port *port);
 bool vcard_alive(const struct vcard_port *port);
-const u8 *vcard_mac(const struct vcard_port *port);
+void vcard_mac(const struct vcard_port *port, u8 mac[ETH_ALEN]);
 const char *vcard_serial(const struct vcard_port *port);
 unsigned int vcard_index(const struct vcard_port *port);
 

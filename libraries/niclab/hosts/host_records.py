@@ -175,7 +175,7 @@ class Interface:
     """One network interface.
 
     ``kind`` is the software kind (``veth``, ``bond``), None for
-    hardware.
+    hardware. ``permanent_mac`` is said only where ``mac`` is another one.
     """
 
     name: str
@@ -189,6 +189,7 @@ class Interface:
     addresses: tuple[Address, ...]
     statistics: Statistics | None
     carrier: bool
+    permanent_mac: str | None = None
 
     @property
     def ipv4(self) -> list[str]:

@@ -76,7 +76,7 @@ def require_traffic(run: Run) -> None:
         CardFailure: Naming the ports whose pings were not.
         Undecided: A server stood still while pings were lost.
     """
-    _require_answers(run, ports_on_paths(run))
+    require_answers(run, ports_on_paths(run))
 
 
 def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> None:
@@ -128,10 +128,21 @@ def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
         ends = [run.bench.port(end) for end in path.ends]
         with mtu.both_ends(run, path, largest, wait=False):
             carrier.expect(run, ends, up=True, since=time.monotonic(), say=say)
-            _require_answers(run, ends, largest - HEADER_BYTES)
+            require_answers(run, ends, largest - HEADER_BYTES)
 
 
-def _require_answers(run: Run, ports: list[Port], size: int | None = None) -> None:
+def require_answers(run: Run, ports: list[Port], size: int | None = None) -> None:
+    """See that pings from ports to the other ends of their paths are answered once.
+
+    Args:
+        run: The qualification run.
+        ports: The ports.
+        size: Bytes of payload, sent in one piece.
+
+    Raises:
+        CardFailure: Naming the ports whose pings were not.
+        Undecided: A server stood still while pings were lost.
+    """
     with blameless(run):
         answers = side_by_side(lambda port: ping(run, port, size), ports)
         fail_with([problem for problems in answers for problem in problems])

@@ -6,13 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from niclab.core.undo import Action, ActionKind
+from niclab.core.undo_state import DEADLINE_S
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
 
 
 @contextmanager
-def put_back(taken: Run, server: Server, subject: str, what: str, restoring: str, iface: str = "") -> Iterator[None]:
+def put_back(
+    taken: Run,
+    server: Server,
+    subject: str,
+    what: str,
+    restoring: str,
+    iface: str = "",
+    deadline_s: float = DEADLINE_S,
+) -> Iterator[None]:
     """Restore what the body changes on ``server`` by the command ``restoring``, which must be idempotent.
 
     Args:
@@ -22,12 +31,13 @@ def put_back(taken: Run, server: Server, subject: str, what: str, restoring: str
         what: The change in words.
         restoring: The command that puts it back.
         iface: The interface of whose state in the running kernel alone it puts something back.
+        deadline_s: Time in s that the command may take.
 
     Raises:
         BenchFault: It could not be put back; the journal keeps it for the end of the run. An error of
             the body is reported first.
     """
-    undo = Action(ActionKind.SHELL, server.name, restoring, iface=iface)
+    undo = Action(ActionKind.SHELL, server.name, restoring, deadline_s, iface)
     entry = taken.journal.register(subject, what, undo)
     try:
         yield

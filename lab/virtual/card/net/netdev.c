@@ -297,6 +297,7 @@ static void set_up(struct vnet *v)
 {
 	struct net_device *dev = v->dev;
 	const struct vcard_model *model = v->model;
+	u8 mac[ETH_ALEN];
 
 	v->channels = model->channels;
 	v->pause_autoneg = model->pause_autoneg;
@@ -316,8 +317,9 @@ static void set_up(struct vnet *v)
 	dev->max_mtu = model->mtu_max;
 	dev->watchdog_timeo = 5 * HZ;
 	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
-	eth_hw_addr_set(dev, vcard_mac(v->port));
-	ether_addr_copy(dev->perm_addr, vcard_mac(v->port));
+	vcard_mac(v->port, mac);
+	eth_hw_addr_set(dev, mac);
+	ether_addr_copy(dev->perm_addr, mac);
 	netif_carrier_off(dev);
 }
 

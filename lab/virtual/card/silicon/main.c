@@ -25,6 +25,8 @@ int vcard_attach(struct vcard_port *port, const struct vcard_client *client, voi
 		err = -EBUSY;
 	} else {
 		port->context = context;
+		port->lost = port->was_taken && vcard_fault(port, VCARD_FAULT_RESET_NEVER_RETURNS);
+		port->was_taken = true;
 		smp_store_release(&port->client, client);
 		nvram_set_string(port->nvram, VCARD_P_BOUND, client->name, 16);
 	}
@@ -58,7 +60,7 @@ bool vcard_link(const struct vcard_port *port)
 {
 	struct vcard_port *p = (struct vcard_port *)port;
 
-	return port->light && port->partner_light && wire_carrier(p) && !vcard_fault(port, VCARD_FAULT_NO_LINK) && vcard_alive(p);
+	return port->light && port->partner_light && wire_carrier(p) && !vcard_dark(port) && vcard_alive(p);
 }
 EXPORT_SYMBOL_GPL(vcard_link);
 
@@ -93,6 +95,8 @@ static void poll(struct work_struct *work)
 			continue;
 		pcie_poll(card);
 		for (i = 0; i < card->model->ports; i++) {
+			if (!vcard_fault(card->port[i], VCARD_FAULT_RESET_NEVER_RETURNS))
+				card->port[i]->lost = false;
 			if (changes != faults_seen || beat % (MSEC_PER_SEC / VCARD_POLL_MS) == 0)
 				wire_pulse(card->port[i], false);
 			vcard_flush(card->port[i]);

@@ -31,6 +31,8 @@ struct vcard_port {
 
 	struct wire *wire;
 	bool light, partner_light, reported;
+	bool was_taken;			/* a driver had it since the card has power */
+	bool lost;			/* the defect: it was taken again, and has no link */
 
 	struct mutex lock;		/* client and context */
 	const struct vcard_client *client;
@@ -61,6 +63,7 @@ struct card {
 /* state.c */
 extern void *nvram;
 extern struct card *cards[VCARD_SLOTS];
+bool vcard_dark(const struct vcard_port *port);
 
 /* models.c */
 extern const struct vcard_model vcard_models[];

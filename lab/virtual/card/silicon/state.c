@@ -31,9 +31,19 @@ bool vcard_alive(const struct vcard_port *port)
 }
 EXPORT_SYMBOL_GPL(vcard_alive);
 
-const u8 *vcard_mac(const struct vcard_port *port)
+/* Has the port a defect that keeps its light off? */
+bool vcard_dark(const struct vcard_port *port)
 {
-	return port->mac;
+	return port->lost || vcard_fault(port, VCARD_FAULT_NO_LINK);
+}
+
+/* The address that the card shows the driver that takes the port. */
+void vcard_mac(const struct vcard_port *port, u8 mac[ETH_ALEN])
+{
+	if (port->was_taken && vcard_fault(port, VCARD_FAULT_MAC_LOST))
+		eth_random_addr(mac);
+	else
+		ether_addr_copy(mac, port->mac);
 }
 EXPORT_SYMBOL_GPL(vcard_mac);
 

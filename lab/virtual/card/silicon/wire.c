@@ -139,7 +139,7 @@ EXPORT_SYMBOL_GPL(vcard_flush);
 
 void wire_pulse(struct vcard_port *port, bool ask)
 {
-	bool light = port->light && !vcard_fault(port, VCARD_FAULT_NO_LINK);
+	bool light = port->light && !vcard_dark(port);
 	struct wire *w = port->wire;
 	struct pulse *pulse;
 	struct sk_buff *skb;

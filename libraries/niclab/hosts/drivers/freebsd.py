@@ -24,6 +24,8 @@ _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
 
 _NO_SUMS = "pkg_info compares no files, and nothing of `pkg check` is read"
 
+_NO_RESET = "no command asks a driver to reset its card"
+
 _NO_SIGNER = "a repository is signed, a package is not"
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
@@ -167,6 +169,10 @@ class FreeBsdDrivers(FreeBsdCommands):
     def self_test(self, iface: str, offline: bool) -> SelfTest:
         del offline
         raise NotApplicable(f"{self.name}: {iface}: FreeBSD has no command for the self test of a card")
+
+    @not_available(_NO_RESET)
+    def reset_interface(self, iface: str) -> None:
+        raise NotApplicable(f"{self.name}: {iface} is not reset: FreeBSD: {_NO_RESET}")
 
     def _kernel_files(self) -> tuple[KernelFile, ...]:
         return self._read("kldstat -v", read_kldstat).modules

@@ -32,6 +32,8 @@ _INSTALL_TIMEOUT_S = 300
 
 _SELF_TEST_S = 120
 
+_RESET_TIMEOUT_S = 120
+
 _BUILD_ID_NOTE = re.compile(r"04000000([0-9a-f]{2})00000003000000474e5500([0-9a-f]+)")
 
 _RELOAD_TIMEOUT_S = 180
@@ -50,6 +52,19 @@ class LinuxDrivers(LinuxCommands):
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
+
+    def reset_interface(self, iface: str) -> None:
+        """Let the driver reset its own part of the card: ``dedicated``, nothing that another port uses as well.
+
+        Raises:
+            NotApplicable: The driver offers no such reset.
+        """
+        command = f"ethtool --reset {interface_name(self.name, iface)} dedicated"
+        result = self._try(command, timeout_s=_RESET_TIMEOUT_S)
+        if "not supported" in result.stderr:
+            raise NotApplicable(f"{self.name}: {iface}: its driver offers no reset ({result.stderr.strip()})")
+        if result.exit_status != 0:
+            raise self._failed(command, result)
 
     def self_test(self, iface: str, offline: bool) -> SelfTest:
         """Let the card test itself; an offline test takes the link down meanwhile.

@@ -92,6 +92,7 @@ def _interface(node: JsonNode) -> Interface:
         addresses=tuple(_address(entry) for entry in addresses.items() if entry.value != {}) if addresses else (),
         statistics=_statistics(stats) if stats else None,
         carrier=carrier,
+        permanent_mac=_text(node.optional("permaddr")),
     )
 
 

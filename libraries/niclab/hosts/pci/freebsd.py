@@ -49,6 +49,18 @@ class FreeBsdPci(FreeBsdCommands):
     def detach_driver(self, address: str) -> None:
         raise NotApplicable(f"{self.name}: the driver of {address} stays: FreeBSD: {_NO_DETACH}")
 
+    @not_available(_NO_DETACH)
+    def remove_function(self, address: str) -> None:
+        raise NotApplicable(f"{self.name}: {address} stays on the bus: FreeBSD: {_NO_DETACH}")
+
+    @not_available(_NO_DETACH)
+    def can_reset_function(self, address: str) -> bool:
+        raise NotApplicable(f"{self.name}: {address} is not reset: FreeBSD: {_NO_DETACH}")
+
+    @not_available(_NO_DETACH)
+    def reset_function(self, address: str) -> str | None:
+        raise NotApplicable(f"{self.name}: {address} is not reset: FreeBSD: {_NO_DETACH}")
+
     def driver(self, address: str) -> str | None:
         """Name of the driver that is attached to a function; None when none is."""
         return self._at(self._pci_devices(), pci_address(self.name, address), capabilities=False).driver

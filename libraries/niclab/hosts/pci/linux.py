@@ -9,7 +9,7 @@ from dataclasses import replace
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.command_words import pci_address
 from niclab.hosts.errors import NoDevice, NoInterface, ReadError, unreadable
-from niclab.hosts.host_commands import HostCommands
+from niclab.hosts.host_commands import HostCommands, words_of
 from niclab.hosts.host_records import PciDevice, PcieLink
 from niclab.hosts.pci.aer import read_aer_classes, read_unheard
 from niclab.hosts.pci.common import chosen_interface, links_of, pci_id
@@ -21,6 +21,12 @@ from niclab.hosts.settings.settings_records import AerCounters
 _PCI = "/sys/bus/pci"
 
 _DETACH_TIMEOUT_S = 60
+
+_RESET_TIMEOUT_S = 120
+"""The kernel waits a minute for a function that does not answer after a reset (PCIE_RESET_READY_POLL_MS, pci.c)."""
+
+_NO_WAY = "Inappropriate ioctl"
+"""ENOTTY of pci_reset_function(): none of the ways fits the function, or the others on its bus."""
 
 _DEVICES = "/sys/bus/pci/devices"
 _ABSENT = "absent"
@@ -77,6 +83,34 @@ class LinuxPci(HostCommands):
         answer = self._run(command, timeout_s=_DETACH_TIMEOUT_S).strip()
         if answer != "free":
             raise BenchFault(f"{self.name}: {address} is {answer!r} after its driver was unbound; expected free")
+
+    def remove_function(self, address: str) -> None:
+        """Remove a PCI function from the bus, and see that it is gone. A rescan finds it again."""
+        device = f"{_PCI}/devices/{pci_address(self.name, address)}"
+        command = f"echo 1 > {device}/remove && if [ -e {device} ]; then echo there; else echo gone; fi"
+        answer = self._run(command, timeout_s=_DETACH_TIMEOUT_S).strip()
+        if answer != "gone":
+            raise BenchFault(f"{self.name}: {address} is {answer!r} after it was removed from the bus; expected gone")
+
+    def can_reset_function(self, address: str) -> bool:
+        """Does the kernel know a way to reset this function alone?"""
+        command = f"if [ -e {_PCI}/devices/{pci_address(self.name, address)}/reset ]; then echo yes; else echo no; fi"
+        return self._run(command).strip() == "yes"
+
+    def reset_function(self, address: str) -> str | None:
+        """Reset a function that has no driver. A driver need not know that its card is reset by somebody else.
+
+        Returns:
+            The words of the refusal; None when it was reset.
+
+        Raises:
+            NotApplicable: The kernel knows no way to reset it after all.
+        """
+        command = f"echo 1 > {_PCI}/devices/{pci_address(self.name, address)}/reset"
+        result = self._try(command, timeout_s=_RESET_TIMEOUT_S)
+        if _NO_WAY in result.stderr:
+            raise NotApplicable(f"{self.name}: `{command}`: {words_of(result)}")
+        return None if result.exit_status == 0 else words_of(result)
 
     def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]:
         """Addresses of every PCI function with these ids."""

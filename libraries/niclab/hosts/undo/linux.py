@@ -36,8 +36,9 @@ class LinuxUndo(LinuxCommands):
     def driver(self, address: str, iface: str) -> str:
         """A command that gives a PCI function the driver, and its interface the state, that they have now.
 
-        The state is: MTU, IPv4 addresses, whether ARP is answered for others, up or down, and its bond, if that is
-        still there. No error when nothing was taken, or the server was started since.
+        A function that is gone from the bus is looked for. The state is: MTU, IPv4 addresses, whether ARP is answered
+        for others, up or down, and its bond, if that is still there. No error when nothing was taken, or the server was
+        started since.
 
         Raises:
             BenchFault: When the function has no driver now, or ``iface`` belongs to something that is no bond.
@@ -45,9 +46,11 @@ class LinuxUndo(LinuxCommands):
         pci_address(self.name, address)
         driver, module = self._bound_names(address)
         was = self._links.interface(iface)
+        bound = f"[ -e {_PCI}/devices/{address}/driver ]"
         steps = [
             f"{{ [ -d {_PCI}/drivers/{driver} ] || modprobe {module}; }}",
-            f"{{ [ -e {_PCI}/devices/{address}/driver ] || echo {address} > {_PCI}/drivers/{driver}/bind; }}",
+            f"{{ [ -e {_PCI}/devices/{address} ] || echo 1 > {_PCI}/rescan; }}",
+            f"{{ {bound} || echo {address} > {_PCI}/drivers/{driver}/bind || {bound}; }}",
             "udevadm settle --timeout=30",
             _waiting(address, interface_name(self.name, iface)),
             f"ip link set dev {iface} mtu {was.mtu}",
