@@ -14,6 +14,7 @@ from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.linux import cpus_of_list, cpus_of_mask, mask_of
 from niclab.hosts.steering.steering_kinds import SteeringKind as Kind
 from niclab.run.run import Run
+from niclab.settings.steering import steered
 from niclab.transports.ssh.ssh import Result
 from Steering import Steering
 
@@ -26,7 +27,7 @@ INTERRUPTS = """           CPU0       CPU1
 
 
 class Files:
-    """The kernel's files of the dut. ``deaf``: files that take every value and keep their own."""
+    """The kernel's files of the dut. ``deaf``: that take every value and keep their own; ``fixed``: that refuse all."""
 
     def __init__(self, bench: FakeBench) -> None:
         self.content = {"/proc/sys/net/core/rps_sock_flow_entries": "0", "/proc/interrupts": INTERRUPTS}
@@ -37,6 +38,7 @@ class Files:
             self.content |= {f"{queues}/rx-0/rps_cpus": "0", f"{queues}/rx-0/rps_flow_cnt": "0"}
             self.content |= {f"{queues}/tx-{number}/xps_cpus": "3" for number in (0, 1)}
         self.deaf: set[str] = set()
+        self.fixed: set[str] = set()
         self.written: list[str] = []
         ssh = bench.ssh[Role.DUT]
         ssh.replies |= {"cat /proc/irq": self._cat, "cat /proc/interrupts": self._cat, "cat /sys": self._cat}
@@ -54,9 +56,11 @@ class Files:
         found = [file for file in self.content if file.startswith(before) and file.endswith(after)]
         return " ".join(found) if found else Result(command, 2, None, "", "ls: cannot access", 0.01)
 
-    def _echo(self, command: str) -> str:
+    def _echo(self, command: str) -> str | Result:
         for each in re.split(" && |; ", command):
             _, value, _, file = each.replace("'", "").split()
+            if file in self.fixed:
+                return Result(command, 1, None, "", "/bin/sh: 1: echo: echo: I/O error\n", 0.01)
             self.written.append(file)
             if file not in self.deaf:
                 self.content[file] = value
@@ -90,6 +94,22 @@ def test_what_is_taken_and_not_done_is_red(files: Files, kind: Kind, file: str) 
     with pytest.raises(CardFailure) as caught:
         Steering().steering_should_be_settable(kind)
     assert f"shows {file} '{files.content[file]}' when set to '" in str(caught.value)
+
+
+@pytest.mark.parametrize("cpus", [{0, 1}, {0}])
+def test_an_interrupt_that_the_kernel_moves_for_nobody_is_not_applicable(
+    bench: FakeBench, files: Files, taken: Run, monkeypatch: pytest.MonkeyPatch, cpus: set[int]
+) -> None:
+    monkeypatch.setattr(bench.dut, "cpu_times", lambda: CpuTimes(dict.fromkeys(cpus, CpuTime(0, 0, 0, 1, 0, 0, 0, 0))))
+    files.fixed.add("/proc/irq/24/smp_affinity_list")
+    before, pending = dict(files.content), taken.journal.pending()
+    port = taken.bench.port("dut.p0")
+    with (
+        pytest.raises(NotApplicable, match=r"^dut: the kernel moves no interrupt of enp1s0: .*I/O error"),
+        steered(taken, port, Kind.IRQ, [0]),
+    ):
+        pass
+    assert files.content == before and taken.journal.pending() == pending
 
 
 def test_interrupts_are_those_of_the_port_alone(files: Files) -> None:

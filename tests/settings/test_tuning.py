@@ -14,6 +14,7 @@ from test_steering import Files
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.hosts.errors import NotOffered
 from niclab.run.run import Run
 from niclab.settings.tuning import Tuning as Scopes
 from niclab.transports.ssh.ssh import Result
@@ -55,6 +56,22 @@ def test_what_the_dut_does_not_show_is_red_and_leaves_nothing(settings: FakeSett
     with pytest.raises(CardFailure, match=r"^dut\.p0 \(0000:01:00\.0\): ring rx 8192 was set, it shows 256"):
         Tuning().set_ring("dut.p0", "rx", 8192)
     assert settings.ports["enp1s0"].rings["rx"] == 256
+
+
+def test_what_the_driver_has_no_operation_for_is_not_applicable(
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings
+
+    def refuse(iface: str) -> None:
+        raise NotOffered(f"dut: `ethtool -c {iface}` failed, said: netlink error: Operation not supported")
+
+    monkeypatch.setattr(taken.server("dut").host.settings, "coalescing", refuse)
+    monkeypatch.setattr(taken.server("dut").host.settings, "rings", refuse)
+    with pytest.raises(NotApplicable, match=r"^dut\.p0 .*: no coalescing can be set: .*Operation not supported$"):
+        Tuning().set_coalescing("dut.p0", "rx-usecs", 50)
+    with pytest.raises(NotApplicable, match="Operation not supported"):
+        Tuning().set_ring("dut.p0", "rx", 512)
 
 
 def test_what_the_sheet_does_not_offer_is_not_applicable(settings: FakeSettings) -> None:

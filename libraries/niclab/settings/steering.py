@@ -41,6 +41,7 @@ def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
         raise NotApplicable(f"{dut.server.name} has one CPU: there is no other to give an interrupt to")
     files = SteeringFiles(dut.server.ssh, dut.server.name, dut.iface, kind)
     before = files.read()
+    files.require_movable(dut.iface, before)
     chosen = files.others(before, cpus)
     with dut.put_back(f"{kind.value} is steered", files.restoring(before)):
         complaint = files.write(chosen)
@@ -76,6 +77,7 @@ def steered(run: Run, port: Port, kind: SteeringKind, cpus: Sequence[int]) -> It
         raise NotApplicable(f"{server.name} has no CPU {', '.join(map(str, absent))}")
     files = SteeringFiles(server.ssh, server.name, iface, kind)
     before, wanted = files.read(), files.given_to(cpus)
+    files.require_movable(iface, before)
     with put_back(run, server, port.name, f"{iface}: {kind.value} is steered", files.restoring(before), iface):
         complaint = files.write(wanted)
         shown = files.read()

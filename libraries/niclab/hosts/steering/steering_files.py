@@ -24,6 +24,7 @@ from niclab.hosts.steering.steering_kinds import SteeringKind
 
 RFS_ENTRIES, RFS_FLOWS = 32768, 2048
 """Documentation/networking/scaling.rst: suggested for a server that is moderately busy, and that over 16 queues."""
+_UNMOVED = "I/O error"
 
 
 class SteeringFiles:
@@ -75,6 +76,23 @@ class SteeringFiles:
             What the host said against it.
         """
         return self._shell.run("; ".join(_writing(file, value) for file, value in values.items())).stderr.strip()
+
+    def require_movable(self, iface: str, values: Mapping[str, str]) -> None:
+        """See that the kernel takes the present place of interrupts: it moves some of them for nobody.
+
+        Those that it has placed itself, and those of an interrupt controller that cannot move them (Linux 6.1,
+        kernel/irq/proc.c, write_irq_affinity(): EIO). Nothing is changed.
+
+        Args:
+            iface: The interface, for the message.
+            values: The line of each file now.
+
+        Raises:
+            NotApplicable: It takes none.
+        """
+        complaint = self.write(values) if self._kind is SteeringKind.IRQ else ""
+        if _UNMOVED in complaint:
+            raise NotApplicable(f"{self._name}: the kernel moves no interrupt of {iface}: {complaint[:200]}")
 
     def restoring(self, values: Mapping[str, str]) -> str:
         """Get the command that writes ``values`` back, for the journal."""
