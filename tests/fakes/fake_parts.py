@@ -18,11 +18,11 @@ from typing import NoReturn
 
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault
 from niclab.hosts.counts.linux import read_carriers
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.hosts.counts.proc_load import FRAME_COUNTERS
-from niclab.hosts.errors import NoDevice, NoInterface
+from niclab.hosts.errors import NoDevice, NoInterface, NotOffered
 from niclab.hosts.host_records import (
     Address,
     CarrierChanges,
@@ -236,7 +236,7 @@ class FakeHost:
 
     def _hidden(self, iface: str) -> NoReturn:
         """Settings that no driver shows, until a test gives the server some."""
-        raise NotApplicable(f"{self.name}: {iface} shows none")
+        raise NotOffered(f"{self.name}: {iface} shows none")
 
     features = rings = coalescing = pause = channels = _hidden
 

@@ -9,7 +9,8 @@ from typing import TypeVar
 from niclab.bench.records import Port
 from niclab.checks.asked import dut
 from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, judged
-from niclab.core.verdict import Blamed, NotApplicable
+from niclab.core.verdict import Blamed
+from niclab.hosts.errors import NotOffered
 from niclab.hosts.host_records import PcieLink
 from niclab.hosts.settings.ethtool_records import Channels, Rings
 from niclab.run.run import Run
@@ -121,5 +122,5 @@ def _counts(shown: Rings | Channels | None) -> str | None:
 def _where_shown(ask: Callable[[str], T], iface: str) -> T | None:
     try:
         return ask(iface)
-    except NotApplicable:
+    except NotOffered:
         return None
