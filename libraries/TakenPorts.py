@@ -24,7 +24,7 @@ class TakenPorts(BenchLibrary):
 
     @keyword
     def every_port_should_come_back(self, way: TakenBy, profile: Profile | None = None) -> None:
-        """Take away the functions of the dut in turn, give each back, and see that its ports are as they were.
+        """Remove the functions of the dut in turn, give each back, and see that its ports are as they were.
 
         They have the same PCI ids, PCI Express link, driver, firmware, interface, MAC address, rings and queues, get
         their link within the sheet's ``carrier_return_within_ms``, and carry traffic. Meanwhile a port of another

@@ -38,7 +38,7 @@ def test_requirements_are_decided_wholly_in_part_or_not() -> None:
     assert said[:4] == [
         "equipment: no bmc, no switch, no cable; 2 of 3 tests cannot be asked",
         "the bench can decide (1): NFS-05",
-        "the bench can decide in part (1): CARD-04 (2 of 18 parts; without cable, switch: 1 of 2 tests)",
+        "the bench can decide in part (1): CARD-04 (2 of 20 parts; without cable, switch: 1 of 2 tests)",
         "the bench cannot decide (1): CARD-07 (1 of 5 parts; without bmc: 1 of 1 tests)",
     ]
     assert said[4].startswith("without a test in this run (45): EMX-01, ")
@@ -72,4 +72,4 @@ def test_every_suite_over_cables_runs_on_the_smallest_bench() -> None:
     found = list(reach(bench, certify.look_ahead(options).tags, load_requirements()).lines())
     assert re.search(r"no cable, no switch; 0 of \d\d tests cannot be asked$", found[0]), found[0]
     assert found[1].endswith("(3): NFS-05, SUS-06, SUS-07")
-    assert "(2): CARD-04 (9 of 18 parts), CARD-05 (4 of 7 parts)" in found[2]
+    assert "(2): CARD-04 (9 of 20 parts), CARD-05 (4 of 7 parts)" in found[2]

@@ -26,7 +26,7 @@ BOUND = "the driver of dut.p0 was unbound and bound"
 
 
 class Functions:
-    """The PCI functions of the dut, as its kernel takes them away and gives them back. ``then`` changes a port.
+    """The PCI functions of the dut, as its kernel removes them and gives them back. ``then`` changes a port.
 
     ``resets``: its kernel and its driver can reset it. ``stays_away``: it never comes back. ``refusal``: of a reset.
     """

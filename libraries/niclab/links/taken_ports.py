@@ -47,7 +47,7 @@ class TakenBy(Enum):
 
 
 def require_return(run: Run, ways: Sequence[Taking], rounds: int, say: Callable[[str], object]) -> None:
-    """Take away every function of the dut in turn, give it back, and see that its ports are as they were.
+    """Remove every function of the dut in turn, give it back, and see that its ports are as they were.
 
     They have the same inventory, their link within the sheet's time, and carry traffic. Meanwhile another port carries
     traffic, where there is one, and no other port loses its carrier.
