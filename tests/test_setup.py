@@ -195,7 +195,7 @@ class TestCertify:
     ) -> None:
         status, said, _ = self.run(house, "run", commits=commits)
         golden = f"certify {OWN} CARD=golden DUT_OS=linux PEER_OS=linux"
-        assert said == ["test", "new-bench NAME=ci", golden, turn] and status == 0
+        assert said == ["test", "new-bench NAME=ci", golden, "new-bench NAME=ci", turn] and status == 0
 
     def test_red_tests_end_the_run(self, house: Path) -> None:
         status, said, _ = self.run(house, "run", red="test")
@@ -203,7 +203,7 @@ class TestCertify:
 
     def test_a_red_default_card_fails_and_names_its_run_folder(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "default", "next", red="*golden*", commits=2)
-        assert status == 1 and len(said) == 3
+        assert status == 1 and len(said) == 4
         assert f"run folder: {house.resolve()}/results/some-run" in printed
         assert "red, and a gate: golden, dut linux, peer linux" in printed
 
@@ -214,7 +214,7 @@ class TestCertify:
 
     def test_every_row_is_certified_also_after_a_red_one(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "all", red="*two*")
-        assert len(said) == 3 and status == 1 and "red, and a gate: two, dut freebsd, peer linux" in printed
+        assert len(said) == 4 and status == 1 and "red, and a gate: two, dut freebsd, peer linux" in printed
 
     def test_a_wrong_word_is_refused(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "defualt")
