@@ -158,6 +158,20 @@ def test_more_runs_decide_on_retransmissions(bench: FakeBench, taken: Run, rates
     assert 8 < rates.runs["a", Role.DUT] <= 12
 
 
+def test_runs_are_longer_where_the_card_carries_little(bench: FakeBench, taken: Run, rates: Rates) -> None:
+    """A sound card of 7 Mbit/s carries 27 000 segments in the longest row of 2 s; a limit of one in 2000 needs 37 000."""
+    bench.edit(
+        bench.sheet,
+        ("limits:\n", "limits:\n  retransmitted_percent: 0.05\n"),
+        ("tcp_fraction_of_line_rate: 0.85", "tcp_fraction_of_line_rate: 0.135"),
+    )
+    taken.card = bench.load()[1]
+    rates.figures = {(path, Role.DUT): (7.2, 7.1) for path in ("a", "b")}
+    Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert 8 < rates.runs["a", Role.DUT] <= 16
+    assert next(iter(measured(taken).values())).key.parameters["seconds"] == "4"
+
+
 def test_the_warm_up_run_counts_for_no_retransmission(bench: FakeBench, taken: Run, rates: Rates) -> None:
     bench.edit(bench.sheet, ("limits:\n", "limits:\n  retransmitted_percent: 0.05\n"))
     taken.card = bench.load()[1]

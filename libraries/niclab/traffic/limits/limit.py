@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,13 +29,16 @@ from niclab.traffic.tools.tool import Order, TrafficTool
 from niclab.traffic.tools.tool_choice import tool_of
 
 METRIC, UNIT = "tcp_mbps", "Mbit/s"
+ENOUGH_WITHIN = 0.8
+"""This part of the runs of a budget carries enough to judge retransmissions; the rest is for runs that are discarded."""
 
 
 @dataclass(frozen=True)
 class LimitBudget:
     """The most that one question may cost.
 
-    ``run_s``: a run; ``most_s``: no run begins later than this after the first.
+    ``run_s``: a run, which lasts longer on a path that carries too little in it; ``most_s``: no run begins later than
+    this after the first.
     """
 
     run_s: int
@@ -43,6 +47,15 @@ class LimitBudget:
     most: int
     warm_up_runs: int
     most_s: float
+
+    def with_runs_of(self, seconds: float) -> LimitBudget:
+        """Return the budget with runs of at least this length, and as much more time for all of them.
+
+        Args:
+            seconds: The length of a run; whole seconds are taken.
+        """
+        run_s = max(self.run_s, math.ceil(seconds))
+        return replace(self, run_s=run_s, most_s=self.most_s * run_s / self.run_s)
 
     def plan(self, resolution: float) -> SamplingPlan:
         """Return the plan of the runs.
@@ -149,9 +162,12 @@ def ask(
         Undecided: The time was spent before the first look.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    tool, order = tool_of(run.bench.traffic), Order(duration_s=budget.run_s)
-    measured = MeasuredPath.looked_at(run, path, _ends(run, path, sender, over))
-    expected, measurement = measured.expected(fraction), _measurement(measured, order, over)
+    tool, measured = tool_of(run.bench.traffic), MeasuredPath.looked_at(run, path, _ends(run, path, sender, over))
+    expected = measured.expected(fraction)
+    enough_s = retransmissions.seconds_needed(run, expected.low)
+    budget = budget.with_runs_of(enough_s / (ENOUGH_WITHIN * budget.most))
+    order = Order(duration_s=budget.run_s)
+    measurement = _measurement(measured, order, over)
     name, plan = _name(measured, over), _plan(tool, order, budget)
     asker = ToldAsker(name, UNIT, plan, budget.run_s + tool.omitted_s, budget.most_s, tell)
     against = Against.stored(run, measurement, plan)

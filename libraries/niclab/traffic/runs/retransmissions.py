@@ -24,6 +24,22 @@ UNSEEN = 3.7
 """So many events are expected where none is seen with probability 2.5 %: -ln(0.025), the exact rule of three."""
 
 
+def seconds_needed(run: Run, mbps: float) -> float:
+    """How long TCP must run until no retransmission at all can be told from as many as the sheet allows.
+
+    Args:
+        run: The qualification run, for its card.
+        mbps: The rate in Mbit/s at which TCP runs.
+
+    Returns:
+        Seconds; 0 where the sheet has no limit.
+    """
+    most = run.card.limits.retransmitted_percent
+    if not isinstance(most, float):
+        return 0
+    return _unseen_percent(1) / most * TCP_PAYLOAD_BYTES * 8 / (mbps * 1e6)
+
+
 def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Outcome | None:
     """Judge the retransmissions of runs against the sheet's limit.
 
@@ -58,8 +74,11 @@ def judge(counted: Sequence[tuple[int, float]], expected: Expected, plan: Sampli
         ValueError: For fewer runs than the first look of the plan needs.
     """
     resent, segments = sum(count for count, _ in counted), sum(size for _, size in counted)
-    unseen_percent = 100 * UNSEEN * BURST / segments
-    found = judge_values(
-        [100 * count / size for count, size in counted], expected, UNIT, replace(plan, resolution=2 * unseen_percent)
-    )
+    plan = replace(plan, resolution=2 * _unseen_percent(segments))
+    found = judge_values([100 * count / size for count, size in counted], expected, UNIT, plan)
     return replace(found, reason=f"{resent} of {segments:.0f} segments sent again: {found.reason}")
+
+
+def _unseen_percent(segments: float) -> float:
+    """The most that may be sent again where nothing was seen in so many segments, in percent."""
+    return 100 * UNSEEN * BURST / segments
