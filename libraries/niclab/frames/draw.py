@@ -11,7 +11,6 @@ from niclab.bench.records import OperatingSystem, Port
 from niclab.card import At, Changeable, CoalescingFacts, OffloadName, Ring, RingFacts, Setting, SettingKind
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable
-from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import HostSettings
 from niclab.run.run import Run
 from niclab.settings.held import require_offered
@@ -129,7 +128,7 @@ def of_port(run: Run, port: Port) -> Draw:
     for section in (_rings, _coalescing, _pause_frames, _offloads):
         try:
             found = list(section(_Place(run, port)))
-        except (NotApplicable, NotOffered) as error:
+        except NotApplicable as error:
             left_out.append(str(error))
             continue
         left_out += [each for each in found if isinstance(each, str)]

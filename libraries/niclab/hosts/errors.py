@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 
 _SHOWN_CHARACTERS = 120
 
@@ -47,8 +47,12 @@ def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
     return ReadError(f"cannot read {kind}: {where} {shown!r}; expected {expected}")
 
 
-class NotOffered(BenchFault):
-    """The driver has no operation that shows this setting."""
+class NotOffered(NotApplicable):
+    """The driver has no operation that shows or takes this setting.
+
+    No fault of the bench: the question does not apply to this driver. A setting that the sheet names is asked for with
+    ``DutPort.ask``, which charges the card with it.
+    """
 
 
 class ModuleUnread(BenchFault):

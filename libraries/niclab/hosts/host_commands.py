@@ -121,7 +121,7 @@ class HostCommands:
         except ReadError as error:
             raise error.about(f"{self._name}: `{command}`") from error
 
-    def _failed(self, command: str, result: CommandResult) -> BenchFault:
+    def _failed(self, command: str, result: CommandResult) -> BenchFault | NotApplicable:
         """The error for a tool that failed, with its own words."""
         said = (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
         status = "no exit status" if result.exit_status is None else f"exit status {result.exit_status}"

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Changeable, OffloadName, PauseFacts, RingFacts, Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.run.run import Run
 from niclab.run.server import Server, quoted
@@ -92,10 +91,7 @@ def held(run: Run, port: Port, setting: Setting) -> AbstractContextManager[None]
         CardFailure: The dut takes it and does not show it.
         BenchFault: The peer or a system does not show it, or it could not be put back.
     """
-    try:
-        return _KINDS[setting.kind](_Held.of(run, port), setting)
-    except NotOffered as error:
-        raise NotApplicable(f"{port.place}: no {setting.kind.value} can be set: {error}") from error
+    return _KINDS[setting.kind](_Held.of(run, port), setting)
 
 
 def require_offered(run: Run, port: Port, setting: Setting) -> None:

@@ -69,10 +69,7 @@ class QueuePort:
             CardFailure: It does not show what was set.
         """
         words = [weights.get(queue, 0) for queue in range(max(weights) + 1)]
-        try:
-            attempt = self.host.set_weights(self.dut.iface, words)
-        except NotOffered as error:
-            raise NotApplicable(f"{self.place}: the driver takes no indirection table: {error}") from error
+        attempt = self.host.set_weights(self.dut.iface, words)
         wanted = sorted(queue for queue, weight in weights.items() if weight)
         if list(attempt.now.shares) != wanted:
             raise CardFailure(_not_taken(self.place, what, attempt, wanted))

@@ -140,7 +140,7 @@ class LinuxQueues(LinuxCommands):
         self._require_offered(change, refused)
         return Attempt(refused, self._of(iface, self._understood(show, read_receive_hash, shown)))
 
-    def _failed(self, command: str, result: CommandResult) -> BenchFault:
+    def _failed(self, command: str, result: CommandResult) -> BenchFault | NotOffered:
         """The error for a tool that failed: a driver without the operation is no tool that cannot work."""
         fault = super()._failed(command, result)
         return NotOffered(str(fault)) if _UNSUPPORTED in result.stderr + result.stdout else fault
