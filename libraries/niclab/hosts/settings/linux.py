@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.command_words import interface_name
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import CommandResult, HostLinks, Shell
@@ -98,7 +98,7 @@ class LinuxSettings(LinuxCommands):
         command = f"ethtool {option} {interface_name(self.name, iface)}"
         return self._of(command, iface, self._read(command, reader))
 
-    def _failed(self, command: str, result: CommandResult) -> BenchFault | NotOffered:
+    def _failed(self, command: str, result: CommandResult) -> BenchFault | NotApplicable:
         """The error for a tool that failed: a driver without the operation is no tool that cannot work."""
         fault = super()._failed(command, result)
         return NotOffered(str(fault)) if "Operation not supported" in result.stderr + result.stdout else fault

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.command_words import interface_name
 from niclab.hosts.counts.ethtool_counters import read_counters
 from niclab.hosts.errors import NotOffered
@@ -140,7 +140,7 @@ class LinuxQueues(LinuxCommands):
         self._require_offered(change, refused)
         return Attempt(refused, self._of(iface, self._understood(show, read_receive_hash, shown)))
 
-    def _failed(self, command: str, result: CommandResult) -> BenchFault | NotOffered:
+    def _failed(self, command: str, result: CommandResult) -> BenchFault | NotApplicable:
         """The error for a tool that failed: a driver without the operation is no tool that cannot work."""
         fault = super()._failed(command, result)
         return NotOffered(str(fault)) if _UNSUPPORTED in result.stderr + result.stdout else fault
