@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
+import re
 import subprocess
 from operator import attrgetter
 from pathlib import Path
@@ -333,11 +335,34 @@ NOTE = """ 04 00 00 00 14 00 00 00 03 00 00 00 47 4e 55 00
 """
 
 
-@pytest.mark.parametrize(("answer", "same"), [("1\n0 0\n", True), ("0\n0 1\n", False)])
+@pytest.mark.parametrize(("answer", "same"), [("1\n0 0 0 0\n", True), ("0\n0 0 0 1\n", False)])
 def test_the_build_in_memory_is_compared_with_the_file(answer: str, same: bool) -> None:
     dut, shell = host({NOTE_COMMAND: NOTE, "modinfo...": text_of("modinfo", "e1000e-outoftree"), "bash -c...": answer})
     assert dut.drivers.is_build_on_disk("e1000e") is same
-    assert r"\x8f\x3a\x11\x5e" in shell.commands[-1]
+    assert "8f 3a 11 5e" in shell.commands[-1]
+
+
+@pytest.mark.parametrize("suffix", ["ko", "ko.xz"])
+@pytest.mark.parametrize("build_id", [bytes(range(20)), b"\n" * 20, b"\0\1" * 10, bytes(range(0x80, 0x94))])
+def test_any_build_id_is_found_in_a_file(tmp_path: Path, build_id: bytes, suffix: str) -> None:
+    """Line feeds, zeros and bytes that are no text, across the lines of od, in a plain and in a packed file."""
+    note = bytes.fromhex("04000000 14000000 03000000 474e5500") + build_id
+    module = tmp_path / f"e1000e.{suffix}"
+    pack = lzma.compress if suffix.endswith("xz") else bytes
+    described = text_of("modinfo", "e1000e-outoftree")
+    named = re.sub(r"(?m)^(filename: *).*$", rf"\g<1>{module}", described)
+    fake = FakeShell({NOTE_COMMAND: note.hex(" "), "modinfo...": named})
+
+    class Mixed(RealShell):
+        def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Answer:
+            asked = super() if "PIPESTATUS" in command else fake
+            return asked.run(command, timeout_s=timeout_s, check=check)
+
+    dut = LinuxHost(Mixed(tmp_path), "dut")
+    module.write_bytes(pack(b"\x7fELF" + note + b"rest"))
+    assert dut.drivers.is_build_on_disk("e1000e") is True
+    module.write_bytes(pack(b"\x7fELF" + note[:-1] + b"\xff rest"))
+    assert dut.drivers.is_build_on_disk("e1000e") is False
 
 
 def test_a_module_without_build_id_cannot_be_compared() -> None:
@@ -345,7 +370,7 @@ def test_a_module_without_build_id_cannot_be_compared() -> None:
     assert dut.drivers.is_build_on_disk("e1000e") is None
 
 
-@pytest.mark.parametrize("answer", ["", "0\n1 1\n", "0\n0 2\n", "0\n"])
+@pytest.mark.parametrize("answer", ["", "0\n1 0 0 1\n", "0\n0 1 0 1\n", "0\n0 0 0 2\n", "0\n"])
 def test_a_file_that_cannot_be_searched_is_a_fault_not_a_difference(answer: str) -> None:
     dut, _ = host({NOTE_COMMAND: NOTE, "modinfo...": text_of("modinfo", "e1000e-outoftree"), "bash -c...": answer})
     with pytest.raises(BenchFault, match="dut: `bash -c"):

@@ -188,6 +188,7 @@ class LinuxDrivers(LinuxCommands):
         """Is the module in memory of the very build that lies on disk? None when it carries no build id.
 
         Compares the GNU build id (a hash of the contents that the linker makes) in /sys with the file, packed or not.
+        The bytes are sought as text: a line feed or a zero in an id, which every eighth has, is what grep ends a line at.
         """
         name = module_name(self.name, module).replace("-", "_")
         note = f"/sys/module/{name}/notes/.note.gnu.build-id"
@@ -199,14 +200,13 @@ class LinuxDrivers(LinuxCommands):
         if file is None:
             raise BenchFault(f"{self.name}: module {module} is loaded and has no file")
         unpack = {".xz": "xz -dc", ".gz": "gzip -dc", ".zst": "zstd -dcq"}.get(PurePosixPath(file).suffix, "cat")
-        pattern = "".join(f"\\x{byte:02x}" for byte in build_id)
-        search = f"{unpack} {shlex.quote(file)} | grep -caP {shlex.quote(pattern)}"
+        search = f"{unpack} {shlex.quote(file)} | od -An -v -tx1 | tr -d '\\n' | grep -cF {shlex.quote(build_id.hex(' '))}"
         command = f"bash -c {shlex.quote(f'{search}; echo ${{PIPESTATUS[*]}}')}"
         result = self._try(command)
-        answer = result.stdout.split()  # lines found, status of unpacking, status of grep: 0 found, 1 not, 2 error
-        if len(answer) != 3 or answer[1] != "0" or answer[2] not in ("0", "1"):
+        answer = result.stdout.split()  # lines found, then the status of each program; grep's is 0 found, 1 not, 2 error
+        if len(answer) != 5 or answer[1:4] != ["0"] * 3 or answer[4] not in ("0", "1"):
             raise self._failed(command, result)
-        return answer[2] == "0"
+        return answer[4] == "0"
 
     def reload(self, module: str) -> None:
         """Unload and load a module, then see it live.
