@@ -268,7 +268,7 @@ def test_a_driver_that_takes_no_table_is_not_applicable(made: Made) -> None:
         raise NotOffered(f"dut: `ethtool -X {iface} weight {words}`: Operation not supported")
 
     made(virtual).set_weights = none  # type: ignore[method-assign]
-    with pytest.raises(NotApplicable, match="weight .*: Operation not supported"):
+    with pytest.raises(NotApplicable, match=r"weight .*: Operation not supported"):
         TABLE(ReceiveQueues())
 
 

@@ -159,7 +159,7 @@ def test_more_runs_decide_on_retransmissions(bench: FakeBench, taken: Run, rates
 
 
 def test_runs_are_longer_where_the_card_carries_little(bench: FakeBench, taken: Run, rates: Rates) -> None:
-    """A sound card of 7 Mbit/s carries 27 000 segments in the longest row of 2 s; a limit of one in 2000 needs 37 000."""
+    """A sound card of 7 Mbit/s carries 27 000 segments in twenty runs of 2 s; a limit of one in 2000 needs 37 000."""
     bench.edit(
         bench.sheet,
         ("limits:\n", "limits:\n  retransmitted_percent: 0.05\n"),

@@ -188,7 +188,7 @@ class LinuxDrivers(LinuxCommands):
         """Is the module in memory of the very build that lies on disk? None when it carries no build id.
 
         Compares the GNU build id (a hash of the contents that the linker makes) in /sys with the file, packed or not.
-        The bytes are sought as text: a line feed or a zero in an id, which every eighth has, is what grep ends a line at.
+        The bytes are sought as text: grep ends a line at a line feed, which one id of 20 bytes in 13 has.
         """
         name = module_name(self.name, module).replace("-", "_")
         note = f"/sys/module/{name}/notes/.note.gnu.build-id"
@@ -200,10 +200,11 @@ class LinuxDrivers(LinuxCommands):
         if file is None:
             raise BenchFault(f"{self.name}: module {module} is loaded and has no file")
         unpack = {".xz": "xz -dc", ".gz": "gzip -dc", ".zst": "zstd -dcq"}.get(PurePosixPath(file).suffix, "cat")
-        search = f"{unpack} {shlex.quote(file)} | od -An -v -tx1 | tr -d '\\n' | grep -cF {shlex.quote(build_id.hex(' '))}"
+        wanted = shlex.quote(build_id.hex(" "))
+        search = f"{unpack} {shlex.quote(file)} | od -An -v -tx1 | tr -d '\\n' | grep -cF {wanted}"
         command = f"bash -c {shlex.quote(f'{search}; echo ${{PIPESTATUS[*]}}')}"
         result = self._try(command)
-        answer = result.stdout.split()  # lines found, then the status of each program; grep's is 0 found, 1 not, 2 error
+        answer = result.stdout.split()  # lines found, then the status of each program: 1 of grep is that it found none
         if len(answer) != 5 or answer[1:4] != ["0"] * 3 or answer[4] not in ("0", "1"):
             raise self._failed(command, result)
         return answer[4] == "0"

@@ -30,7 +30,7 @@ from niclab.traffic.tools.tool_choice import tool_of
 
 METRIC, UNIT = "tcp_mbps", "Mbit/s"
 ENOUGH_WITHIN = 0.8
-"""This part of the runs of a budget carries enough to judge retransmissions; the rest is for runs that are discarded."""
+"""This part of the runs of a budget carries enough to judge retransmissions; the rest is for discarded runs."""
 
 
 @dataclass(frozen=True)
