@@ -94,6 +94,35 @@ def test_one_wrong_port_is_named(bench: FakeBench, index: int, check: str, spoil
     assert str(caught.value) == message.format(where=f"dut.p{index} ({nic.pci})")
 
 
+OWN = f"/lib/modules/{KERNEL}/kernel/e1000e.ko"
+
+
+@pytest.mark.usefixtures("taken")
+@pytest.mark.parametrize("reported", ["1.7.0.0-k", "1.7.0.0-k-NAPI"])
+def test_a_module_of_the_kernel_may_have_a_version_of_its_own(bench: FakeBench, reported: str) -> None:
+    """As vmxnet3 of Linux 6.1, and most drivers before 5.7; measured with QEMU's card."""
+    bench.dut.file = replace(bench.dut.file, filename=OWN, version="1.7.0.0-k")
+    for nic in bench.dut.nics:
+        nic.info = replace(nic.info, version=reported)
+    CHECKS["version"](Card())
+
+
+@pytest.mark.usefixtures("taken")
+def test_the_version_of_another_module_is_not_that_of_the_kernel(bench: FakeBench) -> None:
+    bench.dut.file = replace(bench.dut.file, filename="/lib/modules/6.1/updates/e1000e.ko", version="3.8.7")
+    for nic in bench.dut.nics:
+        nic.info = replace(nic.info, version="3.8.7")
+    with pytest.raises(CardFailure, match=f"runs driver 3.8.7, the kernel is {KERNEL}"):
+        CHECKS["version"](Card())
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_port_does_not_report_the_version_of_the_module(bench: FakeBench) -> None:
+    bench.dut.file = replace(bench.dut.file, filename=OWN, version="1.7.0.0-k")
+    with pytest.raises(CardFailure, match=r"the kernel's module has version 1\.7\.0\.0-k"):
+        CHECKS["version"](Card())
+
+
 @pytest.mark.usefixtures("taken")
 def test_every_wrong_port_is_named(bench: FakeBench) -> None:
     for nic in bench.dut.nics:
@@ -470,10 +499,18 @@ class TestSameFirmware:
         shown = f"dut.p0 2.1-0, dut.p1 {other}"
         assert str(caught.value) == f"dut: ports run different firmware: {shown}; expected the same on all"
 
-    def test_none_at_all_is_undecided(self, bench: FakeBench) -> None:
+    def test_none_at_all_is_undecided_where_the_sheet_wants_one(self, bench: FakeBench, taken: Run) -> None:
+        sheet(bench, taken, ("required: {unknown: nobody measured it}", 'required: ["2.1-0"]'))
         for nic in bench.dut.nics:
             nic.info = replace(nic.info, firmware=None)
         with pytest.raises(Undecided, match=r"^dut: none of dut\.p0, dut\.p1 reports a firmware version$"):
+            Card().all_ports_should_run_the_same_firmware()
+
+    def test_none_at_all_is_not_applicable_where_the_sheet_names_none(self, bench: FakeBench) -> None:
+        """As vmxnet3, whose driver shows none."""
+        for nic in bench.dut.nics:
+            nic.info = replace(nic.info, firmware=None)
+        with pytest.raises(NotApplicable, match=r"firmware version, and sheet intel-82574l names none$"):
             Card().all_ports_should_run_the_same_firmware()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Driver, VersionLists, VersionVerdict
@@ -17,6 +18,7 @@ from niclab.checks.asked import (
 )
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.hosts.host import Host
 from niclab.run.driver_in_use import package_in_use
 from niclab.run.run import Run
 from niclab.transports import CommandTimeout, ConnectionLost
@@ -24,6 +26,32 @@ from niclab.transports.console.kernel_death import sign_of
 
 RELOAD_DEADLINE_S = 180.0
 """Assumption: a driver that starts its card's firmware takes a minute or two."""
+
+
+@dataclass(frozen=True)
+class KernelVersion:
+    """The version that the ports of a driver of the kernel report.
+
+    It is that of the kernel's own module, where it has one, as many had before Linux 5.7 and some have today (vmxnet3:
+    1.7.0.0-k); else the kernel's, which ethtool_get_drvinfo() fills in. ``words`` says which.
+    """
+
+    version: str
+    words: str
+
+    @classmethod
+    def asked(cls, host: Host, module: str) -> KernelVersion:
+        """Ask a server for that of a module."""
+        file = host.drivers.modinfo(module)
+        is_own = file.filename is None or host.drivers.is_own_module(file.filename)
+        if is_own and file.version is not None:
+            return cls(file.version, f"the kernel's module has version {file.version}")
+        kernel = host.system.kernel()
+        return cls(kernel, f"the kernel is {kernel}")
+
+    def read(self, reported: str) -> str:
+        """The version in what a port reports: a driver may add how it was built (vmxnet3: 1.7.0.0-k-NAPI)."""
+        return self.version if reported.startswith(f"{self.version}-") else reported
 
 
 def require_driver(run: Run) -> None:
@@ -44,7 +72,7 @@ def require_driver(run: Run) -> None:
 def require_version(run: Run) -> None:
     """Judge the driver version that every port reports.
 
-    A driver of the kernel has the kernel's, unless the sheet's package of it is installed in its place.
+    A driver of the kernel has its :class:`KernelVersion`, unless the sheet's package of it is installed in its place.
 
     Raises:
         CardFailure: A version is forbidden, or neither required nor allowed.
@@ -52,28 +80,27 @@ def require_version(run: Run) -> None:
         Undecided: A port reports no version, or one that cannot be compared.
         BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
     """
-    driver, wanted = dut_driver(run), ""
+    driver, wanted, read = dut_driver(run), "", str
     package = found.facts if driver.in_kernel and (found := package_in_use(run, Role.DUT)) is not None else None
     if package is not None:
         lists: VersionLists | None = driver.version if package.module_version_differs else package
     elif driver.in_kernel:
-        lists, wanted = _of_kernel(run, driver)
+        own = _of_kernel(run, driver)
+        lists, wanted, read = VersionLists(required=(own.version,)), own.words, own.read
     else:
         lists = driver.version
     if lists is None or not lists.is_known:
         raise NotApplicable(f"sheet {run.card.name} names no driver versions")
-    judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], lists, wanted)
+    judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], lists, wanted, read)
 
 
-def _of_kernel(run: Run, driver: Driver) -> tuple[VersionLists, str]:
-    """The version of the kernel's own driver, and what it is compared with in words."""
+def _of_kernel(run: Run, driver: Driver) -> KernelVersion:
     if run.driver_choice.is_package:
         said = f"dut: {driver.module} is the kernel's own"
         raise BenchFault(f"{said}; expected that of the package, which this run qualifies")
     if dut_system(run) is OperatingSystem.FREEBSD:
         raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
-    kernel = dut(run).system.kernel()
-    return VersionLists(required=(kernel,)), f"the kernel is {kernel}"
+    return KernelVersion.asked(dut(run), driver.module)
 
 
 def require_loaded_is_installed(run: Run, say: Say) -> None:

@@ -53,14 +53,18 @@ def require_same_on_all_ports(run: Run) -> None:
 
     Raises:
         CardFailure: They differ.
-        Undecided: No port reports a version.
+        NotApplicable: No port reports a version, and the sheet names none.
+        Undecided: No port reports a version, and the sheet names some.
     """
     found = {port.name: info.firmware for port, info in driver_infos(run)}
     if len(set(found.values())) > 1:
         shown = ", ".join(f"{name} {firmware}" for name, firmware in found.items())
         raise CardFailure(f"dut: ports run different firmware: {shown}; expected the same on all")
     if None in found.values():
-        raise Undecided(f"dut: none of {', '.join(found)} reports a firmware version")
+        said = f"dut: none of {', '.join(found)} reports a firmware version"
+        if not run.card.firmware.is_known:
+            raise NotApplicable(f"{said}, and sheet {run.card.name} names none")
+        raise Undecided(said)
 
 
 class FirmwareChange:

@@ -10,6 +10,7 @@ from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts, VersionVerdict
 from niclab.card.driver_choice import required_version
 from niclab.checks.asked import Say
+from niclab.checks.driver import KernelVersion
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.settings.settings_records import ChangedFile
@@ -203,7 +204,7 @@ class DriverPackage:
             raise NotApplicable(text)
 
     def require_driver_of_kernel(self) -> None:
-        """Check that module on disk and in memory came with the kernel, and every port reports the kernel's version.
+        """Check that module on disk and in memory came with the kernel, and every port reports their version.
 
         Raises:
             CardFailure: One did not, or a port reports another version.
@@ -211,15 +212,15 @@ class DriverPackage:
         """
         self.require_kernel_driver_known()
         driver, target, problems = self.driver, self.server, list[str]()
-        kernel, file = target.host.system.kernel(), target.host.drivers.modinfo(driver.module)
+        wanted, file = KernelVersion.asked(target.host, driver.module), target.host.drivers.modinfo(driver.module)
         if file.filename is not None and not target.host.drivers.is_own_module(file.filename):
             problems.append(f"{target.name}: module {driver.module} is {file.filename}; expected the kernel's own")
         if target.host.drivers.is_build_on_disk(driver.module) is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
         problems += [
-            f"{place} reports driver version {version}, the kernel is {kernel}"
+            f"{place} reports driver version {version}, {wanted.words}"
             for place, version in self._port_versions().items()
-            if version != kernel
+            if version is None or wanted.read(version) != wanted.version
         ]
         fail_with(problems)
 
