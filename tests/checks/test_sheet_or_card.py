@@ -123,6 +123,9 @@ def test_the_draft_is_a_sheet_of_the_card_it_was_read_from(x520: Seen, tmp_path:
     assert card.offloads is not None
     rows = card.offloads.rows(OperatingSystem.LINUX)
     assert rows[OffloadName.LRO].default is False and rows[OffloadName.LRO].change is Changeable.BOTH
+    assert rows[OffloadName.TX_CHECKSUM].clears == (OffloadName.TSO4, OffloadName.TSO6), "the kernel does, for any card"
+    assert rows[OffloadName.SCATTER_GATHER].clears == (OffloadName.TSO4, OffloadName.TSO6, OffloadName.GSO)
+    assert rows[OffloadName.RX_CHECKSUM].clears == ()
 
 
 def test_a_draft_of_a_card_that_shows_little_is_a_sheet_too(tmp_path: Path) -> None:

@@ -38,6 +38,12 @@ _WORDS: dict[str, tuple[OffloadName, str | None]] = {
 }
 """A feature of ``ethtool -k`` -> its name on a sheet, and the word of ``ethtool -K`` where it is another."""
 
+_CLEARED_BY_KERNEL = {
+    OffloadName.TX_CHECKSUM: (OffloadName.TSO4, OffloadName.TSO6),
+    OffloadName.SCATTER_GATHER: (OffloadName.TSO4, OffloadName.TSO6, OffloadName.GSO),
+}
+"""An offload -> what no driver may leave on without it (Linux 6.1, net/core/dev.c, netdev_fix_features())."""
+
 
 def run(name: str, bench_file: Path, folder: Path = CARDS, card: str = "") -> int:
     """Read the first port of the dut, and write a sheet of what it shows; the sheet passes every static check.
@@ -210,15 +216,22 @@ def _settings(seen: Seen, source: str) -> Iterator[str]:
 def _offloads(seen: Seen, source: str) -> Iterator[str]:
     if seen.features is None:
         return
-    yield from ("", "# clears: what goes off together with it, and proof: a counter that shows it at work, are to add")
+    yield from (
+        "",
+        "# to add: proof, a counter that shows it at work; clears is what the kernel switches off with it, a",
+        "# driver may do more",
+    )
     yield from ("offloads:", "  table:")
+    shown = {name for word, (name, _) in _WORDS.items() if word in seen.features.features}
     for word, (name, set_word) in _WORDS.items():
-        if word in seen.features.features:
+        if name in shown:
             feature = seen.features[word]
             extra = f", set_word: {set_word}" if set_word else ""
             change = "fixed" if feature.fixed else "both"
+            cleared = [each.value for each in _CLEARED_BY_KERNEL.get(name, ()) if each in shown and not feature.fixed]
+            clears = f", clears: [{', '.join(cleared)}]" if cleared else ""
             yield f"    - name: {name.value}"
-            yield f"      linux: {{word: {word}{extra}, default: {_known(feature.on)}, change: {change}}}"
+            yield f"      linux: {{word: {word}{extra}, default: {_known(feature.on)}, change: {change}{clears}}}"
     yield f"  source: {source}"
 
 
