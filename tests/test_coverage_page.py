@@ -64,6 +64,7 @@ TESTS = {
     "MAC address changed and back": ("Ports Receive At A Changed Address",),
     "VLAN filter": ("The VLAN Filter Passes The Own VLANs Only",),
     "rings, coalescing, pause, offloads under traffic": (CHANGES,),
+    "pause frames that come": ("A Paused Port Stops Sending",),
     "memory of receive rings": ("The Largest Rings Fit In Memory",),
     "settings after down and up": (DOWN_UP,),
     "all ports, both directions, mixed sizes": (LOAD,),

@@ -47,6 +47,10 @@ deviations:
     fact: offloads.sending
     how: what it should segment leaves as fragments of IP, and TCP over IPv6 with wrong checksums
     source: measured, QEMU 7.2; hw/net/net_tx_pkt.c, net_tx_pkt_do_sw_fragmentation()
+  - card: intel-82574l
+    fact: pause.received
+    how: pause frames that come stop nothing, and are delivered as any group's
+    source: QEMU 7.2, hw/net/e1000e_core.c, mac_reg_access (registers of flow control are stored, no more)
   - card: intel-82576
     fact: filters.unicast
     how: an address that is not its own is received if its hash is that of a group it joined
@@ -55,6 +59,10 @@ deviations:
     fact: pcie.width
     how: it trains to one lane in any slot
     source: QEMU 10.0, hw/pci/pcie.c, pcie_endpoint_cap_init(), which igb.c calls; measured
+  - card: intel-82576
+    fact: pause.received
+    how: pause frames that come stop nothing, and are delivered as any group's
+    source: QEMU 10.0, hw/net/igb_core.c, mac_reg_access (registers of flow control are stored, no more)
 {_sums()}\
 # The servers are threads of a host that does other work: it takes the processor from one of them for 250 ms in 2 to 8 %
 # of the runs when it is quiet, and in three times as many when it is not.

@@ -25,7 +25,6 @@ _CARD = ("flash-fails",)
 _OTHER = ("delay_s", "set_not_writable", "agent_slow_s")
 UNSEEN = {
     **dict.fromkeys((*_CARD, *_OTHER), _NONE),
-    "rx-pause-ignored": "no test sends pause frames",
     "degrade": "no test lasts long enough; `niclab soak` does, and has a control of its own",
     "silent": "as a defect of the switch; as one of a cable it is declared",
 }

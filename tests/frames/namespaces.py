@@ -188,6 +188,7 @@ class Namespaces:
         """Let the cable between the ports p1 do something to every tenth frame: drop, twice, swap, flip, cut.
 
         ``swap from-0`` spoils what the dut sends alone, ``swap from-1`` what the peer sends.
+        ``obeys SECONDS`` holds what the dut sends while pause frames of the peer ask for it, a quantum being so long.
         With ``card`` it cuts up and sums what the stack leaves to a card; see ``finishing.finished`` for its defects.
         """
         self.faults.write_text(word)

@@ -13,6 +13,7 @@ from finishing import finished
 
 ETH_P_ALL, RCVBUFFORCE = 3, 33
 OURS = b"NLFR"
+PAUSE = bytes.fromhex("88080001")
 LATE_S = 0.01
 """Delay of frames that the system sends by itself: the answers to two hundred frames need two seconds."""
 
@@ -40,7 +41,7 @@ class Spoiler:
             return finished(frame, word)
         if word == "late" and OURS not in frame:
             time.sleep(LATE_S)
-        if not word or word == "late" or OURS not in frame:
+        if not word or word == "late" or word.startswith("obeys") or OURS not in frame:
             return [frame]
         self.seen += 1
         if self.held:
@@ -55,10 +56,25 @@ class Spoiler:
         return {"drop": [], "twice": [frame, frame], "swap": [], "flip": [flipped], "cut": [frame[:-20]]}[word]
 
 
+class Pausing:
+    """The sending side of a card at one end: it holds its frames while pause frames of the other end ask it to."""
+
+    def __init__(self) -> None:
+        self.until, self.held = 0.0, list[bytes]()
+
+    def asked(self, word: str, frame: bytes) -> bool:
+        """Is it a pause frame? With ``obeys SECONDS`` it is heeded, and a quantum is so long."""
+        if frame[12:16] != PAUSE:
+            return False
+        if word.startswith("obeys "):
+            self.until = time.monotonic() + int.from_bytes(frame[16:18], "big") * float(word.split()[1])
+        return True
+
+
 class Relay:
     def __init__(self, names: list[str], faults: Path) -> None:
         self.sockets, self.faults = opened(names), faults
-        self.spoilers = [Spoiler() for _ in names]
+        self.spoilers, self.pausing = [Spoiler() for _ in names], Pausing()
 
     def word(self, way: int) -> str:
         """Return the fault of frames that come in at the interface of a number: a word, or one with ``from-NUMBER``."""
@@ -68,14 +84,26 @@ class Relay:
     def run(self) -> None:
         print("ready", flush=True)
         while True:
-            for ready in select.select(self.sockets, [], [])[0]:
+            for ready in select.select(self.sockets, [], [], 0.01 if self.pausing.held else None)[0]:
                 frame, address = ready.recvfrom(65536)
                 way = self.sockets.index(ready)
                 if address[2] == socket.PACKET_OUTGOING:
                     continue
+                if way == 1 and self.pausing.asked(self.word(way), frame):
+                    continue
                 for each in self.spoilers[way].carried(self.word(way), frame):
-                    with contextlib.suppress(OSError):
-                        self.sockets[1 - way].send(each)
+                    self.send(1 - way, each)
+            if time.monotonic() >= self.pausing.until:
+                held, self.pausing.held = self.pausing.held, []
+                for each in held:
+                    self.send(1, each)
+
+    def send(self, to: int, frame: bytes) -> None:
+        if to == 1 and time.monotonic() < self.pausing.until:
+            self.pausing.held.append(frame)
+            return
+        with contextlib.suppress(OSError):
+            self.sockets[to].send(frame)
 
 
 if __name__ == "__main__":

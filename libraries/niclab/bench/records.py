@@ -199,6 +199,7 @@ class SiliconFact(Enum):
     VLAN_FILTER = "filters.vlan"
     SENDING_OFFLOADS = "offloads.sending"
     CHECKSUM_WORK = "offloads.checksum-work"
+    RECEIVED_PAUSE = "pause.received"
 
 
 class DeclaredDeviation(Record):

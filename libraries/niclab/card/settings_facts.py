@@ -10,6 +10,7 @@ from pydantic import Field
 from niclab.card.kernels import ByKernel
 from niclab.card.values import (
     UNKNOWN,
+    CounterName,
     Descriptors,
     KnownSpeedMbps,
     MtuBytes,
@@ -113,6 +114,8 @@ class PauseFacts(Section):
     """Flow control as delivered: its negotiation, and pause frames received and sent.
 
     ``send_needs_receive``: the driver refuses to send pause frames while it does not heed those that come.
+    ``received_counter``: the counter of Linux' driver (``ethtool -S``) that grows with each pause frame
+    that comes while they are heeded.
     """
 
     autoneg: Switch
@@ -120,6 +123,7 @@ class PauseFacts(Section):
     tx: Switch
     settable: bool
     send_needs_receive: bool = False
+    received_counter: CounterName | None = None
 
 
 class QueueCount(Record):

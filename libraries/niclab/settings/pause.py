@@ -103,7 +103,7 @@ def switched(run: Run) -> None:
             for name in ("rx", "tx"):
                 for on in (False, True):
                     problems += _tried(dut, before, section, name, on)
-        problems += _not_back(dut, before)
+        problems += not_back(dut, before)
     fail_with(problems)
 
 
@@ -117,7 +117,17 @@ def _tried(dut: DutPort, before: Pause, facts: PauseFacts, name: str, on: bool) 
     return []
 
 
-def _not_back(dut: DutPort, before: Pause) -> list[str]:
+def not_back(dut: DutPort, before: Pause) -> list[str]:
+    """Say that the pause frames of a port are not what they were, when they had time to come back.
+
+    Args:
+        dut: The port.
+        before: What it showed before.
+
+    Returns:
+        The problem, or nothing.
+    """
+
     def read() -> Pause:
         return dut.ask("pause frames", dut.host.settings.pause)
 

@@ -22,7 +22,7 @@ static const struct vnet_counter counters[] = {
 	{ "rx_discards", VC_RX_NO_BUFFER },
 	{ "rx_filtered_packets", VC_RX_FILTERED },
 	{ "rx_oversize_packets", VC_RX_TOO_LONG },
-	{ "rx_constant_pause_events", VC_RX_PAUSE },
+	{ "rx_pause_frames", VC_RX_PAUSE },
 	{ "rx_csum_offload_errors", VC_RX_CSUM_BAD },
 	{ "tx_bytes", VC_TX_BYTES },
 	{ "tx_ucast_packets", VC_TX_PACKETS },

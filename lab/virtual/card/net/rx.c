@@ -247,14 +247,16 @@ static bool dead(const struct vnet_queue *q)
 static bool mac_control(struct vnet *v, const struct sk_buff *skb)
 {
 	const __be16 *fields = (const __be16 *)skb->data;
+	bool obeyed = v->pause_rx && !vcard_fault(v->port, VCARD_FAULT_RX_PAUSE_IGNORED);
 
 	if (skb->protocol != htons(ETH_P_PAUSE))
 		return false;
-	if (v->pause_rx && skb->len >= 4 && fields[0] == htons(1)) {
+	if (skb->len < 4 || fields[0] != htons(1))
+		return true;
+	if (v->pause_rx)
 		v->queue[0].count[VC_RX_PAUSE]++;
-		if (!vcard_fault(v->port, VCARD_FAULT_RX_PAUSE_IGNORED))
-			vnet_pause(v, ntohs(fields[1]));
-	}
+	if (obeyed || vcard_fault(v->port, VCARD_FAULT_RX_PAUSE_STAYS))
+		vnet_pause(v, ntohs(fields[1]));
 	return true;
 }
 
