@@ -62,7 +62,9 @@ def test_every_path_is_asked_at_once(clean: Namespaces) -> None:
     agents = clean.run.part(PauseAgents)
     with agents.streaming(ends):
         heards = agents.hold(ends)
-        assert all(agents.blocked_s(end) < 0.2 for end in ends)
+        blocked = agents.blocked_s(ends)
+    assert sorted(blocked, key=lambda end: end.port.name) == ends
+    assert all(0 < each_s < 0.2 for each_s in blocked.values())
     assert all(len(heard.came_s) > 100 and heard.dropped == 0 for heard in heards)
 
 
@@ -92,6 +94,31 @@ def test_a_frame_that_cannot_be_sent_is_noticed(monkeypatch: pytest.MonkeyPatch)
     assert stream.blocked_s() < 0.2
     stream.end()
     others.close()
+
+
+def test_what_came_before_is_read_before_the_first_pause_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = list[str]()
+
+    class Recorded:
+        came, pause_ns, is_back = (1,), 0, True
+
+        def __init__(self, *_: object) -> None: ...
+
+        def read(self) -> None:
+            done.append("read")
+
+        def ask(self) -> None:
+            done.append("ask")
+
+        def said(self) -> dict[str, object]:
+            return {}
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(pause_program, "Held", Recorded)
+    times = {"lead_s": 0.01, "every_s": 0.01, "hold_s": 0.01, "begin_within_s": 1.0, "back_within_s": 1.0}
+    pause_program.hold({"token": 1, "ends": [{"iface": "p0"}], **times})
+    assert done == ["read", "read", "ask", "read"]
 
 
 def test_a_quantum_is_512_bit_times_on_the_path(clean: Namespaces) -> None:

@@ -28,14 +28,16 @@ BEFORE, DURING, AFTER = ([begin + n * 0.002 for n in range(n)] for begin, n in (
 class Cards:
     """The ports of the dut, and their peers. ``obeys``: pause frames heeded -> does a port stop?
 
-    ``never_back``: it stays silent. ``good_from``: the exchange from which on nothing is wrong. ``arrives``: pause
-    frames reach the dut. ``blocks``: seconds for which the system of a port that is silent cannot send.
+    ``never_back``: it stays silent. ``good_from``: the exchange from which on nothing is wrong. ``unheard``: the
+    exchanges before this one prove nothing. ``arrives``: pause frames reach the dut. ``blocks``: seconds for which the
+    system of a port that is silent cannot send.
     """
 
     settings: FakeSettings
     obeys: dict[bool, bool] = field(default_factory=lambda: {True: True, False: False})
     never_back: bool = False
     good_from: int = 99
+    unheard: int = 0
     arrives: bool = True
     blocks: float = 0.9
     counter: int = 7
@@ -52,7 +54,8 @@ class Cards:
         if heeds and self.arrives:
             self.counter += len(ASKED)
         back = [] if self.never_back and not good else AFTER
-        return Heard(ASKED, [*BEFORE, *([] if self.silent else DURING), *back], 0)
+        before = [] if len(self.exchanges) <= self.unheard else BEFORE
+        return Heard(ASKED, [*before, *([] if self.silent else DURING), *back], 0)
 
 
 class Watch:
@@ -92,7 +95,9 @@ def made(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Made:
     stands(())
     monkeypatch.setattr(PauseAgents, "streaming", streaming)
     monkeypatch.setattr(PauseAgents, "hold", lambda agents, ends: cards.hold(agents._run, ends))
-    monkeypatch.setattr(PauseAgents, "blocked_s", lambda *_: cards.blocks if cards.silent else 0.0)
+    monkeypatch.setattr(
+        PauseAgents, "blocked_s", lambda _, ends: dict.fromkeys(ends, cards.blocks if cards.silent else 0.0)
+    )
     monkeypatch.setattr(received_pause, "COUNTED_WITHIN_S", 0.01)
     monkeypatch.setattr(bench.dut, "counters", lambda _: Counters((("xoff", cards.counter),)), raising=False)
     return Made(cards, taken, stands)
@@ -165,6 +170,20 @@ def test_what_happens_once_is_no_verdict(made: Made, heeds: bool) -> None:
     made.cards.obeys[heeds] = not heeds
     made.cards.good_from = 2 if heeds else 3
     _check()
+
+
+@pytest.mark.parametrize(("unheard", "stood"), [(2, []), (0, [True, True]), (1, [False, True])])
+def test_what_was_seen_once_is_undecided(made: Made, unheard: int, stood: list[bool]) -> None:
+    made.cards.obeys[True], made.cards.unheard = False, unheard
+    made.stands(stood)
+    said = _undecided()
+    assert "sent on while 15 pause frames" in said and said.endswith("seen once; expected twice before it is charged")
+
+
+def test_the_first_exchange_may_prove_nothing(made: Made) -> None:
+    made.cards.obeys[True], made.cards.unheard = False, 1
+    assert "its counter xoff grew by" in _failure()
+    assert len(made.cards.exchanges) == 4
 
 
 def test_a_server_that_stands_still_each_time_is_undecided(made: Made) -> None:

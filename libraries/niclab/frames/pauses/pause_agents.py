@@ -132,20 +132,24 @@ class PauseAgents:
         said = self._on(Role.PEER).do(plan)
         return [Heard.read(said.get(iface, {}), f"peer: pause program: {iface}") for iface in ifaces]
 
-    def blocked_s(self, end: PausedEnd) -> float:
-        """The longest time in s for which the dut could not send a frame from a port, since the last question.
+    def blocked_s(self, ends: Sequence[PausedEnd]) -> dict[PausedEnd, float]:
+        """Ask for how long the dut could not send a frame from ports, at the longest since the last question.
 
         Args:
-            end: The port.
+            ends: The ports.
+
+        Returns:
+            The time of each in s.
 
         Raises:
             BenchFault: The program fails, or says something else.
         """
         said: Mapping[str, Any] = self._on(Role.DUT).do({"do": "blocked"})
+        ifaces = {end: self._run.interface(end.port) for end in ends}
         try:
-            return float(said[self._run.interface(end.port)])
+            return {end: float(said[iface]) for end, iface in ifaces.items()}
         except (KeyError, TypeError, ValueError) as error:
-            expected = f"a time for {self._run.interface(end.port)}"
+            expected = f"a time for each of {', '.join(ifaces.values())}"
             raise ReadError(f"it said {str(said)[:200]}; expected {expected}", "dut: pause program") from error
 
     def _on(self, role: Role) -> _Agent:

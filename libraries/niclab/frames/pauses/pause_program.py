@@ -166,6 +166,8 @@ def hold(plan: dict[str, Any]) -> dict[str, Any]:
     try:
         _until(ends, lambda end: bool(end.came), plan["begin_within_s"])
         time.sleep(plan["lead_s"])  # noqa: TID251 - on the server there is no niclab.core.wait
+        for end in ends:
+            end.read()  # a frame that came before the kernel began to note times gets the time at which it is read
         begin, asked = time.monotonic(), 0
         while asked * plan["every_s"] < plan["hold_s"]:
             for end in ends:
