@@ -80,7 +80,8 @@ def require_version(run: Run) -> None:
         Undecided: A port reports no version, or one that cannot be compared.
         BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
     """
-    driver, wanted, read = dut_driver(run), "", str
+    driver, wanted = dut_driver(run), ""
+    read: Callable[[str], str] = str
     package = found.facts if driver.in_kernel and (found := package_in_use(run, Role.DUT)) is not None else None
     if package is not None:
         lists: VersionLists | None = driver.version if package.module_version_differs else package
