@@ -149,6 +149,28 @@ def test_the_nfs_server_and_what_it_exports(tmp_path: Path) -> None:
     assert read_state(done.stdout[done.stdout.index("@ nfs") :])["nfs"] == {}
 
 
+def test_iscsi_sessions_records_and_targets(tmp_path: Path) -> None:
+    target = "iqn.2026-01.net.niclab:a"
+    for place in (f"session/session1/{target}", f"etc/nodes/{target}", f"target/iscsi/{target}", "etc/ifaces"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "session/session1/targetname").write_text(f"{target}\n")
+    (tmp_path / f"etc/nodes/{target}").mkdir()
+    (tmp_path / "etc/ifaces").mkdir()
+    (tmp_path / "etc/ifaces/niclab.a").touch()
+    (tmp_path / f"target/iscsi/{target}").mkdir()
+    (tmp_path / "target/core/rd_mcp_7114/v0").mkdir(parents=True)
+    (tmp_path / "target/core/rd_mcp_7114/v0/udev_path").touch()
+    program = linux_program(Depth.BETWEEN, [])
+    places = {"/sys/class/iscsi_session": "session", "/sys/kernel/config/target": "target", "/etc/iscsi": "etc"}
+    for path, folder in {**places, "/var/lib/iscsi": "var"}.items():
+        assert path in program
+        program = program.replace(path, str(tmp_path / folder))
+    done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True)
+    found = read_state(done.stdout[done.stdout.index("@ iscsi") :])["iscsi"]
+    names = (f"session {target}", f"node {target}", "iface niclab.a", f"target {target}", "volume rd_mcp_7114/v0")
+    assert found == dict.fromkeys(names, "present")
+
+
 def test_a_freebsd_server() -> None:
     table = read_state(
         shown(

@@ -66,7 +66,9 @@ def test_an_interface_that_is_left_is_one_difference() -> None:
     assert str(found[0]) == "dut: bond0 interface: bond; expected absent (state before)"
 
 
-@pytest.mark.parametrize("module", ["bonding", "8021q", "sch_fq", "tcp_bbr", "nfsd", "auth_rpcgss", "netfs"])
+@pytest.mark.parametrize(
+    "module", ["bonding", "8021q", "sch_fq", "tcp_bbr", "nfsd", "auth_rpcgss", "netfs", "sd_mod", "target_core_mod"]
+)
 def test_modules_that_the_kernel_loads_on_demand_are_no_leftover(module: str) -> None:
     after = state({"modules": {module: "present"}})
     assert diff(state({"modules": {}}), after) == []

@@ -90,6 +90,8 @@ def _is_about(left: Leftover, command: str) -> bool:
         return left.key in command or left.key.replace(".", "/") in command
     if left.subject == "nfs":
         return bool(words & {"exportfs", "rpc.nfsd", "mount"})
+    if left.subject == "iscsi":
+        return "iscsiadm" in words or "/sys/kernel/config/target" in command
     if left.subject not in words:
         return False
     key, *more = left.key.split()

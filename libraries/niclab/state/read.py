@@ -259,6 +259,7 @@ _READERS: dict[str, Callable[[Table, list[str]], None]] = {
     "sysctl": _sysctl,
     "modules": _names("modules"),
     "nfs": _pairs("nfs"),
+    "iscsi": _pairs("iscsi"),
     "steering": _pairs("steering", lambda name: name.removeprefix("/sys/class/net/").replace("/queues/", " ")),
     "interrupts": _pairs("interrupts"),
     "cmdline": _pairs("boot"),

@@ -84,6 +84,19 @@ done < /var/lib/nfs/etab
 while read -r d f v o; do
   case "$v $f" in "nfsd "* | *" /tmp/niclab."*) printf 'mount %s\\t%s\\n' "$f" "$v" ;; esac
 done < /proc/mounts
+title iscsi
+for f in /sys/class/iscsi_session/session*/targetname; do
+  v=; [ ! -r "$f" ] || read -r v < "$f"; [ -z "$v" ] || printf 'session %s\\tpresent\\n' "$v"
+done
+for d in /etc/iscsi /var/lib/iscsi; do
+  for f in "$d"/nodes/*; do [ ! -e "$f" ] || printf 'node %s\\tpresent\\n' "${{f##*/}}"; done
+  for f in "$d"/ifaces/*; do [ ! -e "$f" ] || printf 'iface %s\\tpresent\\n' "${{f##*/}}"; done
+done
+for f in /sys/kernel/config/target/iscsi/iqn.*; do [ ! -d "$f" ] || printf 'target %s\\tpresent\\n' "${{f##*/}}"; done
+for f in /sys/kernel/config/target/core/*/*/udev_path; do
+  [ -e "$f" ] || continue
+  f=${{f%/udev_path}}; printf 'volume %s\\tpresent\\n' "${{f#/sys/kernel/config/target/core/}}"
+done
 """
 
 _LINUX_FULL = """
