@@ -50,6 +50,7 @@ PACKAGES = [
     "iputils-ping",
     "netperf",
     "nfs-kernel-server",
+    "open-iscsi",
     "pciutils",
     "python3",
     "tcpdump",
