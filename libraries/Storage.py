@@ -1,4 +1,4 @@
-"""Storage workloads: reads of a file that the dut serves."""
+"""Storage workloads: reads of a file that the dut serves, and disks that it uses over iSCSI."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
-from niclab.storage import nfs_limit
+from niclab.storage import damage, iscsi_workloads, nfs_limit
 from niclab.storage.nfs_reads import NfsTransport
 from niclab.traffic.runs import experiment
 
 
 @library(scope="GLOBAL")
 class Storage(BenchLibrary):
-    """Keywords about servers of files, with the card under test in the server.
+    """Keywords about files that the dut serves, and disks that it uses, through the card under test.
 
     | `NFS Reads Should Reach The Limit` | transport=udp | mtu=1500 |
     | `NFS Reads Should Reach The Limit` | transport=tcp | mtu=9000 | profile=full |
+    | `iSCSI Blocks Should Come Back As They Were Written` |
     """
 
     @keyword(name="NFS Reads Should Reach The Limit")
@@ -46,5 +47,31 @@ class Storage(BenchLibrary):
         path = self.run.bench.paths[0]
         found = nfs_limit.measure(self.run, path, transport, mtu, self.profile(profile), logger.console)
         experiment.show(found, reporter())
-        nfs_limit.require_undamaged(self.run, found, logger.info)
+        damage.require_undamaged(self.run, found, logger.info)
         experiment.judge(self.run.notes, [found])
+
+    @keyword(name="iSCSI Blocks Should Come Back As They Were Written")
+    def iscsi_blocks_should_come_back(self, profile: Profile | None = None) -> None:
+        """Load disks that the peer offers over iSCSI, with the initiator on the dut, over one session of each port.
+
+        Eight volumes are written once, and then loaded by five threads each, past the system's cache: random
+        operations of 8 KiB, 67 % of them reads, sequential reads and sequential writes of 256 KiB. Every block that is
+        read is compared, and all of them at the end. The bytes that the program, the disks, the target and the ports
+        have counted must agree. The log and the certificate have operations/s, Mbyte/s, retransmissions, the CPUs of
+        both servers, and the limit that binds. The first path is measured, each further one is loaded once.
+
+        Args:
+            profile: How many runs are made, and for how long: ``quick`` 1 s each, ``full`` 10 s each.
+
+        Raises:
+            CardFailure: The card damages data, or is slower than in accepted runs.
+            BenchFault: The peer cannot offer the target, the session goes another way, counts disagree, a run fails,
+                or the bench may be why a baseline is missed.
+            Undecided: Nobody knows who has damaged data or failed operations, or the runs cannot tell.
+            NotApplicable: The sheet asks for no load over iSCSI, a server does not run Linux, or the dut has no
+                open-iscsi.
+        """
+        found = iscsi_workloads.measure(self.run, self.profile(profile), logger.console)
+        for answer in found:
+            experiment.show(answer, reporter())
+        iscsi_workloads.judge(self.run, found, logger.info)

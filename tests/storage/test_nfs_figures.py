@@ -9,7 +9,7 @@ import pytest
 
 from niclab.hosts.counts.load_records import CpuLoad, CpuShare
 from niclab.hosts.errors import ReadError
-from niclab.storage.nfs_figures import Binding, Ceilings, ReadFigures, binding, figures_of, middle
+from niclab.storage.nfs_figures import Binding, Ceilings, PathFigures, binding, figures_of, middle
 from niclab.traffic.runs.traffic_run import TrafficRun
 
 MOST = Ceilings(line_mbps=1000, bus_mbps=4224, frames_per_s=22500)
@@ -63,4 +63,7 @@ def test_a_run_without_a_read_has_no_figures() -> None:
 def test_the_limit_that_comes_first(
     frames: float, wire: float, bus: float, dut: float, peer: float, most: Ceilings, binds: Binding
 ) -> None:
-    assert binding(ReadFigures(1.0, frames, wire, bus, dut, peer), most) is binds
+    found = PathFigures(frames, wire, bus, dut, peer)
+    assert binding(found, most) is binds
+    other = Binding.TARGET if binds is Binding.SERVER else binds
+    assert binding(found, most, Binding.TARGET) is other

@@ -25,7 +25,7 @@ from niclab.card.identity_facts import (
     PortLayout,
     VpdFacts,
 )
-from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, NfsLimits, Reference
+from niclab.card.limits import Erratum, HarmlessMessage, IscsiFacts, IscsiLoad, Limits, Metric, NfsLimits, Reference
 from niclab.card.offload_facts import (
     Changeable,
     FreebsdOffload,
@@ -105,6 +105,8 @@ __all__ = [
     "HarmlessMessage",
     "IdentityFacts",
     "IncomparableVersions",
+    "IscsiFacts",
+    "IscsiLoad",
     "Limits",
     "LinkFacts",
     "LinuxOffload",

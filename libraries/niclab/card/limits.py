@@ -38,6 +38,23 @@ class NfsLimits(Section):
     jumbo_udp_fraction_of_line_rate: Fraction | None = None
 
 
+class IscsiLoad(Enum):
+    """A load of disks over iSCSI."""
+
+    RANDOM = "random"
+    READ = "sequential-read"
+    WRITE = "sequential-write"
+
+
+_LOADS = ", ".join(load.value for load in IscsiLoad)
+
+
+class IscsiFacts(Section):
+    """The loads over iSCSI that somebody ran with the card. They have no limit: only their ratios carry over."""
+
+    workloads: Annotated[tuple[Annotated[IscsiLoad, Wanted(f"one of {_LOADS}")], ...], Field(min_length=1)]
+
+
 class Limits(Section):
     """The limits that the card must reach.
 

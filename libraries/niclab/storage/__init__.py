@@ -1,1 +1,1 @@
-"""Storage workloads over a path: what an NFS server behind the card under test serves, and what holds it back."""
+"""Storage workloads over a path: files that the dut serves over NFS, disks that it uses over iSCSI, and what binds."""

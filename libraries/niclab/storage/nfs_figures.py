@@ -8,9 +8,11 @@ from enum import StrEnum
 from statistics import median
 
 from niclab.hosts.errors import ReadError
+from niclab.run.run import Run
 from niclab.storage.nfs_reads import READ_BYTES
 from niclab.traffic.limits.bottleneck import BUSY_DURING
 from niclab.traffic.limits.frame_rate import ON_THE_WIRE
+from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs.traffic_run import TrafficRun
 
 FULL = 0.9
@@ -27,22 +29,29 @@ class Binding(StrEnum):
     PEER_CPU = "the CPU of the peer"
     SERVER = "the NFS server's time to answer"
     """Neither line, bus, card nor a CPU is full: it is what 4 reads under way take."""
+    TARGET = "the iSCSI target's time to answer"
 
 
 @dataclass(frozen=True)
-class ReadFigures:
-    """The figures of a run of reads.
+class PathFigures:
+    """What a path carried during a load.
 
-    ``frames_per_s``, ``wire_mbps``, ``bus_mbps``: of the frames that came into the port of the peer, on the line and
-    without what is added there. ``dut_busy``, ``peer_busy``: part 0..1 of the time of the busiest CPU.
+    ``frames_per_s``, ``wire_mbps``, ``bus_mbps``: of the frames that came into the port that received the data, on the
+    line and without what is added there. ``dut_busy``, ``peer_busy``: part 0..1 of the time of the busiest CPU.
     """
 
-    reads_per_s: float
     frames_per_s: float
     wire_mbps: float
     bus_mbps: float
     dut_busy: float
     peer_busy: float
+
+
+@dataclass(frozen=True)
+class ReadFigures(PathFigures):
+    """The figures of a run of reads."""
+
+    reads_per_s: float
 
     @property
     def mbytes_per_s(self) -> float:
@@ -104,12 +113,13 @@ def middle(runs: Sequence[TrafficRun]) -> ReadFigures:
     return ReadFigures(**{name: median(getattr(each, name) for each in found) for name in names})
 
 
-def binding(found: ReadFigures, most: Ceilings) -> Binding:
+def binding(found: PathFigures, most: Ceilings, otherwise: Binding = Binding.SERVER) -> Binding:
     """Return the limit that comes first.
 
     Args:
         found: What was carried.
         most: What the parts of the path carry.
+        otherwise: What it is where none of them is full.
     """
     if found.wire_mbps >= FULL * most.line_mbps:
         return Binding.LINE
@@ -119,4 +129,20 @@ def binding(found: ReadFigures, most: Ceilings) -> Binding:
         return Binding.FRAMES
     if found.dut_busy > BUSY_DURING:
         return Binding.DUT_CPU
-    return Binding.PEER_CPU if found.peer_busy > BUSY_DURING else Binding.SERVER
+    return Binding.PEER_CPU if found.peer_busy > BUSY_DURING else otherwise
+
+
+def ceilings(run: Run, measured: MeasuredPath) -> Ceilings:
+    """Return the most that the parts of a path carry.
+
+    Args:
+        run: The current run.
+        measured: The path.
+    """
+    buses = [each.ceiling.bps / 1e6 for each in measured.before if each.ceiling is not None]
+    frames = run.card.limits.frames_per_s
+    return Ceilings(
+        line_mbps=measured.rate_mbps,
+        bus_mbps=min(buses) if buses else None,
+        frames_per_s=frames / measured.path.rate_scale if isinstance(frames, int) else None,
+    )

@@ -14,8 +14,7 @@ from niclab.card import NfsLimits, Unknown
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Undecided
-from niclab.frames import delivery
+from niclab.core.verdict import NotApplicable
 from niclab.frames.server_agent import running
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
@@ -24,7 +23,7 @@ from niclab.run.watching import standstill
 from niclab.settings import mtu
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
-from niclab.storage.nfs_figures import Binding, Ceilings, ReadFigures, binding, middle
+from niclab.storage.nfs_figures import Binding, ReadFigures, binding, ceilings, middle
 from niclab.storage.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, read_order
 from niclab.storage.nfs_server import NfsExport, require_linux, serving
 from niclab.traffic.limits import limit
@@ -153,31 +152,6 @@ def measure(
     return answer
 
 
-def require_undamaged(run: Run, answer: NfsAnswer, say: Tell) -> None:
-    """Require that all data were those of the file.
-
-    Where some were not, frames with known content tell who damages data: they are compared at both ends, and without
-    the card.
-
-    Args:
-        run: The current run.
-        answer: What was read.
-        say: Takes what becomes of the frames.
-
-    Raises:
-        CardFailure: The card damages frames.
-        BenchFault: The peer does.
-        Undecided: Nobody does.
-    """
-    if not answer.damaged:
-        return
-    delivery.once_in_order(run, say)
-    raise Undecided(
-        f"{answer.subject}: {'; '.join(answer.damaged)}; expected what the file has; frames with known content arrive "
-        "unchanged, so that nobody knows where it happened"
-    )
-
-
 def _fraction(run: Run, facts: NfsLimits, transport: NfsTransport, mtu_bytes: int) -> float | None:
     """The limit of the sheet; None where it has none."""
     if transport is not NfsTransport.UDP:
@@ -222,7 +196,7 @@ class _Reads:
             values=tuple(values),
             runs=tuple(asker.runs),
             found=found,
-            binds=binding(found, self._ceilings(measured)),
+            binds=binding(found, ceilings(run, measured)),
             before=measured.before,
             hindrances=measured.hindrances(asker.runs),
             against=against,
@@ -269,15 +243,6 @@ class _Reads:
             watch,
             True,
             Role.PEER,
-        )
-
-    def _ceilings(self, measured: MeasuredPath) -> Ceilings:
-        buses = [each.ceiling.bps / 1e6 for each in measured.before if each.ceiling is not None]
-        frames = self.run.card.limits.frames_per_s
-        return Ceilings(
-            line_mbps=measured.rate_mbps,
-            bus_mbps=min(buses) if buses else None,
-            frames_per_s=frames / self.path.rate_scale if isinstance(frames, int) else None,
         )
 
 

@@ -70,11 +70,12 @@ def serving(run: Run, path: BenchPath) -> Iterator[NfsExport]:
         yield export
 
 
-def require_linux(run: Run) -> None:
+def require_linux(run: Run, why: str = "NFS is served and read by programs for Linux") -> None:
     """Require that both servers run Linux.
 
     Args:
         run: The current run.
+        why: The reason.
 
     Raises:
         NotApplicable: One does not.
@@ -82,7 +83,7 @@ def require_linux(run: Run) -> None:
     for server in run.servers.values():
         if server.description.os is not OperatingSystem.LINUX:
             system = server.description.os.value
-            raise NotApplicable(f"{server.name} runs {system}: NFS is served and read by programs for Linux")
+            raise NotApplicable(f"{server.name} runs {system}: {why}")
 
 
 def _require_free(dut: Server) -> bool:

@@ -1,0 +1,125 @@
+"""What disks, target and TCP have counted, and whether it is what the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from niclab.bench.records import Role
+from niclab.hosts.errors import ReadError, unreadable
+from niclab.run.run import Run
+from niclab.storage.iscsi_target import VOLUMES, volume
+
+_KIND = "counts of iSCSI"
+_SECTOR, _MIB = 512, 1 << 20
+_READS, _SECTORS_READ, _WRITES, _SECTORS_WRITTEN = 0, 2, 4, 6
+"""Fields of a disk's ``stat`` (Linux, Documentation/block/stat.rst)."""
+OTHERS_BYTES = _MIB
+"""Assumption: what the system itself may read of the disks meanwhile, such as partition tables."""
+OTHERS_COMMANDS = 16 * VOLUMES
+"""Assumption: commands other than reads and writes, such as TEST UNIT READY."""
+_RESENT = "grep ^Tcp: /proc/net/snmp"
+
+
+@dataclass(frozen=True)
+class IscsiCounts:
+    """Counts since some moment.
+
+    ``disk_...``: of the dut's disks. ``target_...``: of the target's volumes; of bytes it tells whole MiB.
+    ``dut_resent``, ``peer_resent``: TCP segments that were sent again, of all connections.
+    """
+
+    disk_read_bytes: int
+    disk_written_bytes: int
+    disk_operations: int
+    target_read_bytes: int
+    target_written_bytes: int
+    target_commands: int
+    dut_resent: int
+    peer_resent: int
+
+    def since(self, before: IscsiCounts) -> IscsiCounts:
+        """Return what was counted since an earlier look.
+
+        Args:
+            before: The earlier look.
+        """
+        return IscsiCounts(
+            **{each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
+        )
+
+    def __str__(self) -> str:
+        size = (self.target_read_bytes + self.target_written_bytes) / max(1, self.target_commands)
+        return (
+            f"disks: {self.disk_read_bytes} bytes read, {self.disk_written_bytes} written in {self.disk_operations} "
+            f"operations; target: {self.target_commands} commands of {size / 1024:.0f} KiB on average; "
+            f"TCP segments sent again: dut {self.dut_resent}, peer {self.peer_resent}"
+        )
+
+
+def look(run: Run, disks: Sequence[str]) -> IscsiCounts:
+    """Read what disks, target and TCP have counted until now.
+
+    Args:
+        run: The current run.
+        disks: Names of the disks on the dut.
+
+    Raises:
+        BenchFault: A count cannot be read.
+    """
+    stats = " ".join(f"/sys/block/{name}/stat" for name in disks)
+    names = ("read_mbytes", "write_mbytes", "num_cmds")
+    folders = [f"{volume(number)}/statistics/scsi_lu" for number in range(VOLUMES)]
+    wanted = " ".join(f"{folder}/{name}" for folder in folders for name in names)
+    disk, dut_resent = _numbers(run.server(Role.DUT).run(f"cat {stats} && {_RESENT}").stdout, len(disks))
+    target, peer_resent = _numbers(run.server(Role.PEER).run(f"cat {wanted} && {_RESENT}").stdout, 3 * VOLUMES)
+    if any(len(line) <= _SECTORS_WRITTEN for line in disk):
+        raise unreadable(_KIND, "stat of a disk", disk, "at least 7 numbers each")
+    return IscsiCounts(
+        disk_read_bytes=_SECTOR * sum(line[_SECTORS_READ] for line in disk),
+        disk_written_bytes=_SECTOR * sum(line[_SECTORS_WRITTEN] for line in disk),
+        disk_operations=sum(line[_READS] + line[_WRITES] for line in disk),
+        target_read_bytes=_MIB * sum(line[0] for line in target[0::3]),
+        target_written_bytes=_MIB * sum(line[0] for line in target[1::3]),
+        target_commands=sum(line[0] for line in target[2::3]),
+        dut_resent=dut_resent,
+        peer_resent=peer_resent,
+    )
+
+
+def contradictions(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
+    """Return where counts disagree, in words.
+
+    Args:
+        found: What disks and target have counted.
+        total: Bytes that the program has read and written, ``bytes_read`` and ``bytes_written``.
+    """
+    problems = list[str]()
+    for what, program, disk, target in (
+        ("read", total["bytes_read"], found.disk_read_bytes, found.target_read_bytes),
+        ("written", total["bytes_written"], found.disk_written_bytes, found.target_written_bytes),
+    ):
+        if not program <= disk <= program + OTHERS_BYTES:
+            problems.append(f"bytes {what}: {disk} at the disks; expected the program's {program}")
+        if abs(target - disk) > VOLUMES * _MIB:
+            problems.append(f"bytes {what}: {target} at the target, in whole MiB; expected the disks' {disk}")
+    if not found.disk_operations <= found.target_commands <= found.disk_operations + OTHERS_COMMANDS:
+        problems.append(
+            f"commands: {found.target_commands} at the target; expected the disks' {found.disk_operations} operations"
+        )
+    return problems
+
+
+def _numbers(text: str, lines: int) -> tuple[list[list[int]], int]:
+    """The numbers of so many lines, and how many segments TCP has sent again."""
+    rows = text.splitlines()
+    if len(rows) != lines + 2:
+        raise unreadable(_KIND, "text", text, f"{lines} lines of numbers, and two of TCP")
+    try:
+        numbers = [list(map(int, row.split())) for row in rows[:-2]]
+        names, values = (row.split() for row in rows[-2:])
+        if not all(numbers):
+            raise ValueError("an empty line")
+        return numbers, int(values[names.index("RetransSegs")])
+    except (ValueError, IndexError) as error:
+        raise ReadError(f"{_KIND}: {error} in {text[:120]!r}; expected numbers, and RetransSegs of TCP") from error

@@ -1,0 +1,179 @@
+"""One load of the disks of an iSCSI session: what is asked of the program, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from niclab.card import IscsiLoad
+from niclab.frames.server_agent import StepAgent
+from niclab.hosts.errors import ReadError
+from niclab.run.server import Server
+from niclab.storage import iscsi_program
+from niclab.storage.iscsi_program import BLOCK_BYTES, READ_PART, SEQUENTIAL_BYTES
+from niclab.storage.iscsi_target import THREADS, VOLUME_BYTES, VOLUMES
+from niclab.traffic import WorthlessResult
+from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult
+
+Count = Annotated[int, Field(ge=0)]
+WORDS: Mapping[IscsiLoad, str] = {
+    IscsiLoad.RANDOM: f"random operations of {BLOCK_BYTES >> 10} KiB, {100 * READ_PART:.0f} % reads",
+    IscsiLoad.READ: f"sequential reads of {SEQUENTIAL_BYTES >> 10} KiB",
+    IscsiLoad.WRITE: f"sequential writes of {SEQUENTIAL_BYTES >> 10} KiB",
+}
+_STEPS: Mapping[IscsiLoad, str] = {IscsiLoad.RANDOM: "random", IscsiLoad.READ: "read", IscsiLoad.WRITE: "write"}
+
+
+class _Tool(Enum):
+    ISCSI = "iSCSI load"
+
+
+@dataclass(frozen=True)
+class LoadOrder(Order):
+    """The task of one run."""
+
+    load: IscsiLoad = IscsiLoad.READ
+
+    @property
+    def words(self) -> str:
+        """The task in words."""
+        return WORDS[self.load]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """All that tells this order from others, by name, for the key of a measurement."""
+        size = BLOCK_BYTES if self.load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES
+        own = {"load": self.load.value, "bytes": str(size), "volumes": str(VOLUMES), "threads": str(THREADS)}
+        return {**super().parameters, **own}
+
+
+class LoadCounts(BaseModel):
+    """The operations of one run, of all disks together.
+
+    ``reads``, ``written``: operations, and their bytes. ``damaged``: blocks of 8 KiB with another content; ``failed``:
+    operations with an error, each of which ends its thread; an ``example``.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    reads: Count
+    written: Count
+    bytes_read: Count
+    bytes_written: Count
+    damaged: Count
+    failed: Count
+    elapsed_s: Annotated[float, Field(ge=0)]
+    example: str
+
+
+def understood(said: Mapping[str, Any]) -> LoadCounts:
+    """Read what the program says of a run.
+
+    Args:
+        said: Its words.
+
+    Raises:
+        ReadError: It is something else.
+    """
+    try:
+        return LoadCounts(**said)
+    except ValidationError as error:
+        raise ReadError(f"{str(said)[:200]}: {error.errors()[0]['msg']}; expected the counts of a load") from error
+
+
+class IscsiAgent(StepAgent):
+    """The program that loads disks, on a server.
+
+    Args:
+        server: The server.
+    """
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server, "iSCSI load program", iscsi_program)
+
+
+class IscsiClient:
+    """Makes runs of loads, as a tool of traffic. The dut runs it.
+
+    Args:
+        agent: The program.
+        disks: Names of the disks, in the order of their LUNs.
+        seed: Of their content.
+
+    Attributes:
+        damaged: What of the runs was damaged or failed, in words.
+        total: Counts of all runs, and of the time before.
+    """
+
+    name = _Tool.ISCSI
+    omitted_s = 0
+
+    def __init__(self, agent: IscsiAgent, disks: Sequence[str], seed: str) -> None:
+        self._agent, self._disks, self._seed = agent, tuple(disks), seed
+        self.damaged = list[str]()
+        self.total = dict.fromkeys(("reads", "written", "bytes_read", "bytes_written"), 0)
+
+    def fill(self) -> None:
+        """Write all of the disks once.
+
+        Raises:
+            BenchFault: The program fails.
+        """
+        self._counted("writing all", understood(self._agent.do(self._plan("fill", 0))))
+
+    def check(self) -> None:
+        """Read all of the disks once, and compare it.
+
+        Raises:
+            BenchFault: The program fails.
+        """
+        self._counted("reading all", understood(self._agent.do(self._plan("check", 0))))
+
+    def client_command(self, _: Route, order: Order) -> str:
+        """One run."""
+        assert isinstance(order, LoadOrder)
+        return self._agent.command(self._plan(_STEPS[order.load], order.duration_s), order.duration_s)
+
+    def read(self, text: str, order: Order) -> ToolResult:
+        """Read what the program printed.
+
+        Raises:
+            ReadError: It cannot be read, or proves nothing.
+        """
+        assert isinstance(order, LoadOrder)
+        found = understood(self._agent.said(text))
+        self._counted(order.words, found)
+        count = found.reads + found.written
+        if not count or not found.elapsed_s:
+            raise WorthlessResult(f"worthless result: no operation ended; {found.example}; expected at least one")
+        is_random = order.load is IscsiLoad.RANDOM
+        size = found.bytes_written if order.load is IscsiLoad.WRITE else found.bytes_read
+        return ToolResult(
+            throughput_bps=None if is_random else size * 8 / found.elapsed_s,
+            transactions_per_s=count / found.elapsed_s if is_random else None,
+            elapsed_s=found.elapsed_s,
+            received_bytes=size,
+            loss=None,
+            retransmits=None,
+            cpu_local_pct=None,
+            cpu_remote_pct=None,
+            cpu_scale=CpuScale.ONE_CPU,
+        )
+
+    def _plan(self, load: str, seconds: int) -> dict[str, object]:
+        disks = [f"/dev/{name}" for name in self._disks]
+        sizes = {"volume_bytes": VOLUME_BYTES, "threads": THREADS}
+        return {"disks": disks, "seed": self._seed, **sizes, "load": load, "seconds": seconds}
+
+    def _counted(self, what: str, found: LoadCounts) -> None:
+        for name in self.total:
+            self.total[name] += getattr(found, name)
+        if found.damaged or found.failed:
+            self.damaged.append(
+                f"{what}: {found.damaged} blocks with another content, {found.failed} operations failed, "
+                f"such as {found.example}"
+            )

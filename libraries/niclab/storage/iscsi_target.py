@@ -1,0 +1,125 @@
+"""An iSCSI target on a Linux server: the kernel's own (LIO), through configfs, with volumes in memory.
+
+All that it changes is in the journal before. What a killed run has left ends with ``niclab restore``, or when the next
+run begins.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from niclab.bench.records import BenchPath, Role
+from niclab.core.verdict import BenchFault
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.run.temporary import put_back
+
+VOLUMES = 8
+"""As in appendix C of the document of DEL-03."""
+THREADS = 5
+"""Threads of each volume, as there."""
+VOLUME_BYTES = 2 * THREADS * (256 << 10)
+"""Each thread has two transfers of 256 KiB to itself; small, as the target has all of it in memory."""
+PORT = 3260
+"""RFC 7143, 13.1."""
+NAME = "iqn.2026-01.net.niclab"
+"""The beginning of the names of the lab's targets and initiators, and of nobody else's."""
+TARGETS = "/sys/kernel/config/target"
+STORE = f"{TARGETS}/core/rd_mcp_7114"
+"""A number of its own, so that others' volumes in memory are not touched."""
+_PAGE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class IscsiTarget:
+    """A target that is served. ``name``: of the target; ``address``: of its server; ``port`` of the dut's path."""
+
+    name: str
+    address: str
+
+
+@contextmanager
+def offering(run: Run, path: BenchPath) -> Iterator[IscsiTarget]:
+    """Offer volumes of the peer over a path inside the ``with`` block.
+
+    Args:
+        run: The current run.
+        path: The path, at whose address the target listens.
+
+    Raises:
+        BenchFault: The peer's kernel has no target, cannot make it, or another one listens.
+    """
+    peer = run.server(Role.PEER)
+    address = str(run.bench.address(run.bench.end(path, Role.PEER)).ip)
+    target = IscsiTarget(f"{NAME}:{path.name}", address)
+    _require_free(peer, target)
+    with put_back(run, peer, peer.name, "volumes are offered over iSCSI", _undo(target)):
+        peer.run(_do(target))
+        yield target
+
+
+def volume(number: int) -> str:
+    """Return the folder of a volume on the server of the target.
+
+    Args:
+        number: Of the volume, from 0 on.
+    """
+    return f"{STORE}/v{number}"
+
+
+def _require_free(peer: Server, target: IscsiTarget) -> None:
+    """Require that the kernel has a target, and that none of the lab's is left."""
+    begun = f"modprobe -a target_core_mod iscsi_target_mod && {{ [ -d {TARGETS} ] || mount -t configfs configfs "
+    begun += f"{TARGETS.rpartition('/')[0]}; }} && mkdir -p {TARGETS}/iscsi {TARGETS}/core"
+    asked = peer.ssh.run(begun)
+    if not asked.succeeded:
+        raise BenchFault(
+            f"{peer.name}: cannot offer an iSCSI target: {asked.stderr.strip()[-200:]}; "
+            "expected the modules target_core_mod and iscsi_target_mod of its kernel"
+        )
+    left = peer.run(f"ls -d {STORE} {TARGETS}/iscsi/{target.name} 2>/dev/null || :").stdout.split()
+    if left:
+        raise BenchFault(f"{peer.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
+
+
+def _do(target: IscsiTarget) -> str:
+    """The commands that make volumes, target, portal and LUNs; every initiator of the path may log in (demo mode)."""
+    group = f"{TARGETS}/iscsi/{target.name}/tpgt_1"
+    steps = ["set -e"]
+    for number in range(VOLUMES):
+        steps += [
+            f"mkdir -p {volume(number)}",
+            f"echo rd_pages={VOLUME_BYTES // _PAGE_BYTES} > {volume(number)}/control",
+            f"echo 1 > {volume(number)}/enable",
+        ]
+    steps.append(f"mkdir -p {group}")
+    for number in range(VOLUMES):
+        lun = f"{group}/lun/lun_{number}"
+        steps += [f"mkdir {lun}", f"ln -s {volume(number)} {lun}/volume"]
+    values = {"authentication": 0, "generate_node_acls": 1, "cache_dynamic_acls": 1, "demo_mode_write_protect": 0}
+    steps += [f"echo {value} > {group}/attrib/{name}" for name, value in values.items()]
+    steps += [f"mkdir {group}/np/{shlex.quote(f'{target.address}:{PORT}')}", f"echo 1 > {group}/enable"]
+    return "\n".join(steps)
+
+
+def _undo(target: IscsiTarget) -> str:
+    """The commands that remove all of it, in whatever state it is: also after a boot, which leaves none."""
+    own = f"{TARGETS}/iscsi/{target.name}"
+    group = f"{own}/tpgt_1"
+    return "\n".join(
+        (
+            "set -e",
+            f"if [ -d {group} ]; then",
+            f"  echo 0 > {group}/enable || :",
+            f"  for f in {group}/np/*; do [ ! -d $f ] || rmdir $f; done",
+            f"  for f in {group}/lun/lun_*; do [ -d $f ] || continue; rm -f $f/volume; rmdir $f; done",
+            f"  rmdir {group}",
+            "fi",
+            f"[ ! -d {own} ] || rmdir {own}",
+            f"for f in {STORE}/v*; do [ ! -d $f ] || rmdir $f; done",
+            f"[ ! -d {STORE} ] || rmdir {STORE}",
+        )
+    )

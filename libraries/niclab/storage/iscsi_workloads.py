@@ -1,0 +1,330 @@
+"""The three loads of DEL-03 over iSCSI: content, counts, and figures.
+
+The peer is the target, the dut the initiator. No sheet has a limit of it: figures are recorded, and judged against
+accepted runs of the same conditions.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+
+from niclab.bench.records import BenchPath, Role
+from niclab.card import IscsiLoad
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.report import now
+from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
+from niclab.run.run import Run
+from niclab.run.watching import standstill
+from niclab.stats.measurements import Measurement, add
+from niclab.stats.questions import Direction, Outcome
+from niclab.storage import damage, iscsi_counts
+from niclab.storage.iscsi_counts import IscsiCounts, contradictions
+from niclab.storage.iscsi_initiator import attached, require_installed
+from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
+from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
+from niclab.storage.iscsi_target import offering
+from niclab.storage.nfs_figures import Binding, PathFigures, binding, ceilings
+from niclab.storage.nfs_server import require_linux
+from niclab.traffic.limits.accepted_baseline import Against
+from niclab.traffic.limits.frame_rate import ON_THE_WIRE
+from niclab.traffic.limits.limit import LimitBudget
+from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.runs import discarded, endpoints, experiment
+from niclab.traffic.runs.asker import ToldAsker
+from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.line_rate import line_mbps
+from niclab.traffic.runs.looks import Looks
+from niclab.traffic.runs.measuring import Session
+from niclab.traffic.runs.progress import Tell
+from niclab.traffic.runs.switch_counts import SwitchCountWatch
+from niclab.traffic.runs.traffic_run import TrafficRun
+
+TOOL = "iSCSI load 1"
+"""In the conditions of a measurement: another number makes figures that are compared with none of the former ones."""
+BUDGETS: Mapping[Profile, LimitBudget] = {
+    Profile.QUICK: LimitBudget(run_s=1, first_look=3, met_from=3, most=6, warm_up_runs=0, most_s=20),
+    Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=5, most=12, warm_up_runs=1, most_s=600),
+}
+_MBYTES, _OPERATIONS = "Mbyte/s", "operations/s"
+MOST_PART = 1.25
+"""Assumption: a byte of data takes less than this at the port: 5 percent for Ethernet, IP and TCP at an MTU of 1500, 2
+for iSCSI with 8 KiB, and what asks for data that is written."""
+OTHERS_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class LoadFigures(PathFigures):
+    """The figures of a load. ``data_per_s``: bytes; those read alone of random operations."""
+
+    operations_per_s: float
+    data_per_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operations_per_s:.1f} operations/s, {self.data_per_s / 1e6:.2f} Mbyte/s, busiest CPU of the dut "
+            f"{100 * self.dut_busy:.0f} %, of the peer {100 * self.peer_busy:.0f} %"
+        )
+
+
+@dataclass(frozen=True)
+class LoadFound:
+    """One load over one path. ``values``: of each run in ``unit``; ``binds``, ``against``: of the first path alone."""
+
+    subject: str
+    unit: str
+    values: tuple[float, ...]
+    runs: tuple[TrafficRun, ...]
+    found: LoadFigures
+    binds: Binding | None = None
+    hindrances: tuple[str, ...] = ()
+    against: Against | None = None
+
+    @property
+    def text(self) -> str:
+        """The figures, and what held them back."""
+        return str(self.found) if self.binds is None else f"{self.found}; held back by {self.binds.value}"
+
+    @property
+    def baseline(self) -> Outcome | None:
+        """The answer against the accepted baseline, if there is one."""
+        return None if self.against is None else discarded.bounded(self.against.result(self.values), self.runs)
+
+
+@dataclass(frozen=True)
+class IscsiAnswer(Answer):
+    """All loads over one path.
+
+    Attributes:
+        subject: The path.
+        loads: Each load.
+        counts: What disks, target and TCP have counted.
+        problems: Where counts disagree, in words.
+        damaged: Data that were not those written, and operations that failed, in words.
+    """
+
+    subject: str
+    loads: tuple[LoadFound, ...]
+    counts: IscsiCounts
+    problems: tuple[str, ...]
+    damaged: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        lines = [f"{self.subject}: {self.counts}", *(f"{self.subject}: {each}" for each in self.problems)]
+        lines += [f"{self.subject}: {each}" for each in self.damaged]
+        for load in self.loads:
+            lines.append(f"{load.subject}: {load.text}")
+            lines += [f"the bench may hold it back: {hindrance}" for hindrance in load.hindrances]
+            if load.against is not None:
+                compared = load.baseline
+                lines.append(f"{load.subject}: {compared.reason if compared else load.against.text}")
+        return lines
+
+    def charts(self) -> list[Chart]:
+        charts = list[Chart]()
+        for load in self.loads:
+            title = load.subject.replace(",", "")
+            points = tuple(Point(number, value, value, value) for number, value in enumerate(load.values, start=1))
+            charts.append(LineChart(title, load.text, "run", load.unit, (ChartLine("each run", points),), None))
+            if load.against is not None:
+                trend = load.against.trend(f"{title} against the baseline", load.values)
+                charts += [] if trend is None else [trend]
+        return charts
+
+    def made(self) -> list[TrafficRun]:
+        return [run for load in self.loads for run in load.runs]
+
+    def questions(self) -> list[Question]:
+        asked = [(load, load.baseline) for load in self.loads]
+        return [Question(f"{load.subject}, baseline", each, load.hindrances) for load, each in asked if each]
+
+
+def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
+    """Load disks over iSCSI, over each path. Adds what was measured to the run folder.
+
+    Args:
+        run: The current run.
+        profile: How many runs may be made, and for how long.
+        tell: Takes the progress of what lasts long.
+
+    Returns:
+        The answer of each path.
+
+    Raises:
+        NotApplicable: The sheet asks for no load, a server does not run Linux, or the dut has no initiator.
+        BenchFault: The target cannot be made, the session goes another way, or a run fails or is worthless.
+        Undecided: The time was spent before the first look.
+    """
+    facts = run.card.iscsi
+    if facts is None:
+        raise NotApplicable(f"sheet {run.card.name} has no section iscsi: no document ran storage over this card")
+    require_linux(run, "disks are offered and used over iSCSI by programs for Linux")
+    require_installed(run)
+    answers = list[IscsiAnswer]()
+    for path in run.bench.paths:
+        with offering(run, path) as target, attached(run, path, target) as disks, ExitStack() as ending:
+            agent = IscsiAgent(run.server(Role.DUT))
+            ending.callback(agent.end)  # before the session: it has the disks open
+            client = IscsiClient(agent, disks, secrets.token_hex(8))
+            loads = _Loads(run, path, client, BUDGETS[profile], tell)
+            answers.append(loads.asked(facts.workloads, disks, is_first=not answers))
+    for answer in answers:
+        _note(run, answer)
+    return answers
+
+
+def judge(run: Run, answers: Sequence[IscsiAnswer], say: Tell) -> None:
+    """End the check: return only when content and counts are right, and no baseline is missed.
+
+    Args:
+        run: The current run.
+        answers: What was found.
+        say: Takes what becomes of frames that tell who damages data.
+
+    Raises:
+        CardFailure: The card damages frames, or a baseline is missed.
+        BenchFault: The peer damages frames, counts disagree, or the bench may be why a baseline is missed.
+        Undecided: Nobody damages frames, or the runs cannot tell.
+    """
+    for answer in answers:
+        damage.require_undamaged(run, answer, say)
+    problems = [f"{answer.subject}: {each}" for answer in answers for each in answer.problems]
+    if problems:
+        raise BenchFault("\n".join(problems))
+    asked = [question for answer in answers for question in answer.questions()]
+    if asked:
+        experiment.judge_questions(run.notes, asked)
+
+
+@dataclass(frozen=True)
+class _Loads:
+    """The loads over one path."""
+
+    run: Run
+    path: BenchPath
+    client: IscsiClient
+    budget: LimitBudget
+    tell: Tell
+
+    def asked(self, loads: Sequence[IscsiLoad], disks: Sequence[str], is_first: bool) -> IscsiAnswer:
+        before = iscsi_counts.look(self.run, disks)
+        self.client.fill()
+        found = tuple(self._measured(each) if is_first else self._once(each) for each in loads)
+        self.client.check()
+        counts = iscsi_counts.look(self.run, disks).since(before)
+        damaged = tuple(self.client.damaged)
+        problems = [] if damaged else contradictions(counts, self.client.total)
+        problems += [each for load in found for run in load.runs for each in _too_much(run)] if not damaged else []
+        return IscsiAnswer(f"path {self.path.name}, iSCSI", found, counts, tuple(problems), damaged)
+
+    def _once(self, load: IscsiLoad) -> LoadFound:
+        """One run, for its content."""
+        ends = self._ends(load)
+        session = self._session(ends, line_mbps(self.run, ends, self.path))
+        made = session.measure(self._order(load))
+        return LoadFound(_subject(ends, load), _unit(load), (_value(made),), (made,), _figures([made]))
+
+    def _measured(self, load: IscsiLoad) -> LoadFound:
+        run, budget, order = self.run, self.budget, self._order(load)
+        measured = MeasuredPath.looked_at(run, self.path, self._ends(load))
+        subject, unit = _subject(measured.ends, load), _unit(load)
+        plan = budget.plan((1.0 if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES / 1e6) / budget.run_s)
+        measurement = Measurement(
+            test=subject,
+            metric=f"iscsi_{load.value.replace('-', '_')}",
+            unit=unit,
+            better=Direction.HIGHER,
+            samples=(0.0,),
+            taken=now(),
+            key=measured.key(order).model_copy(update={"tool": TOOL}),
+        )
+        against = Against.stored(run, measurement, plan)
+        asker = ToldAsker(subject, unit, plan, budget.run_s, budget.most_s, self.tell)
+        session = self._session(measured.ends, measured.rate_mbps)
+        values = asker.values(lambda: asker.told(_value(asker.keep(session.measure(order)))), against.decided)
+        add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
+        found = _figures(asker.counted(values))
+        binds = binding(found, ceilings(run, measured), Binding.TARGET)
+        hindrances = measured.hindrances(asker.runs)
+        return LoadFound(subject, unit, tuple(values), tuple(asker.runs), found, binds, hindrances, against)
+
+    def _order(self, load: IscsiLoad) -> LoadOrder:
+        return LoadOrder(duration_s=self.budget.run_s, load=load)
+
+    def _ends(self, load: IscsiLoad) -> endpoints.Ends:
+        return endpoints.ends(self.run, self.path, Role.DUT if load is IscsiLoad.WRITE else Role.PEER)
+
+    def _session(self, ends: endpoints.Ends, rate_mbps: float) -> Session:
+        run, watch = self.run, standstill.watch(self.run)
+        looks = Looks(watch, {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)})
+        switch, route = SwitchCountWatch(run, self.path), endpoints.route(run, ends)
+        return Session(run, ends, self.client, route, looks, switch, rate_mbps, watch, True, Role.DUT)
+
+
+def _subject(ends: endpoints.Ends, load: IscsiLoad) -> str:
+    return f"{ends.name}, iSCSI, {WORDS[load]}"
+
+
+def _unit(load: IscsiLoad) -> str:
+    return _OPERATIONS if load is IscsiLoad.RANDOM else _MBYTES
+
+
+def _value(made: TrafficRun) -> float:
+    """The figure of a run: operations/s of random ones, else Mbyte/s."""
+    found = made.result
+    return found.transactions_per_s if found.transactions_per_s is not None else (found.throughput_bps or 0.0) / 8e6
+
+
+def _figures(runs: Sequence[TrafficRun]) -> LoadFigures:
+    """The median of each figure of runs."""
+    found = [_figures_of(each) for each in runs]
+    names = ("frames_per_s", "wire_mbps", "bus_mbps", "dut_busy", "peer_busy", "operations_per_s", "data_per_s")
+    return LoadFigures(**{name: median(getattr(each, name) for each in found) for name in names})
+
+
+def _figures_of(made: TrafficRun) -> LoadFigures:
+    result, port = made.result, made.receiver.frames
+    data_per_s = (result.received_bytes or 0.0) / result.elapsed_s
+    busy = {each.port.partition(".")[0]: each.cpu.busiest[1].busy for each in (made.sender, made.receiver)}
+    operations = result.transactions_per_s
+    return LoadFigures(
+        frames_per_s=port.rx_packets / result.elapsed_s,
+        wire_mbps=(port.rx_bytes + ON_THE_WIRE * port.rx_packets) * 8e-6 / result.elapsed_s,
+        bus_mbps=port.rx_bytes * 8e-6 / result.elapsed_s,
+        dut_busy=busy[Role.DUT.value],
+        peer_busy=busy[Role.PEER.value],
+        operations_per_s=data_per_s / SEQUENTIAL_BYTES if operations is None else operations,
+        data_per_s=data_per_s,
+    )
+
+
+def _too_much(made: TrafficRun) -> list[str]:
+    """That a port received more than the data with headers, in words; what it must receive at least is asked before."""
+    carried, most = made.receiver.frames.rx_bytes, MOST_PART * (made.result.received_bytes or 0.0) + OTHERS_BYTES
+    if carried <= most:
+        return []
+    return [f"{made.receiver.port}: {carried} bytes received in {made.order.words}; expected at most {most:.0f}"]
+
+
+def _note(run: Run, answer: IscsiAnswer) -> None:
+    """The figures of the certificate that have no limit."""
+    for load in answer.loads:
+        run.notes.figure(
+            NotedFigure(
+                kind=FigureKind.TRAFFIC,
+                subject=load.subject,
+                found=load.text,
+                expected="no limit: recorded",
+                source="",
+                outcome=Decision.MET,
+                unit=load.unit,
+                value=median(load.values),
+                runs=len(load.values),
+            )
+        )

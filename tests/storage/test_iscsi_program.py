@@ -1,0 +1,99 @@
+"""The program that loads disks: every block is compared, and damage is found and located."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from niclab.storage import iscsi_program
+from niclab.storage.iscsi_program import BLOCK_BYTES, SEQUENTIAL_BYTES, Loads
+
+THREADS = 5
+SIZE = 2 * THREADS * SEQUENTIAL_BYTES
+
+
+class Bench:
+    """Two files in place of disks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = [folder / "a", folder / "b"]
+        for file in self.files:
+            file.write_bytes(bytes(SIZE))
+        self._loads = Loads()
+
+    def step(self, load: str, seconds: float = 0.05) -> dict[str, Any]:
+        plan = {"disks": list(map(str, self.files)), "seed": "s", "volume_bytes": SIZE, "threads": THREADS}
+        return self._loads.step({**plan, "load": load, "seconds": seconds})
+
+
+@pytest.fixture
+def disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr(iscsi_program.os, "O_DIRECT", 0)  # file systems in memory refuse it
+    return Bench(tmp_path)
+
+
+def test_filling_writes_each_block_once_and_no_two_are_alike(disks: Bench) -> None:
+    found = disks.step("fill", 0)
+    assert (found["reads"], found["written"], found["bytes_written"]) == (0, 20, 2 * SIZE)
+    data = b"".join(file.read_bytes() for file in disks.files)
+    blocks = {data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES)}
+    assert len(blocks) == 2 * SIZE // BLOCK_BYTES and found["failed"] == 0
+
+
+def test_each_load_does_what_it_says_and_nothing_is_damaged(disks: Bench) -> None:
+    disks.step("fill", 0)
+    random, written, read = (disks.step(load) for load in ("random", "write", "read"))
+    assert random["reads"] > 0 and random["bytes_read"] == random["reads"] * BLOCK_BYTES
+    assert 0.5 < random["reads"] / (random["reads"] + random["written"]) < 0.85
+    assert written["reads"] == 0 and written["bytes_written"] == written["written"] * SEQUENTIAL_BYTES > 0
+    assert read["written"] == 0 and read["bytes_read"] == read["reads"] * SEQUENTIAL_BYTES > 0
+    assert [each["damaged"] + each["failed"] for each in (random, written, read)] == [0, 0, 0]
+    assert read["elapsed_s"] >= 0.05
+
+
+def test_a_byte_that_changes_is_found_with_its_place(disks: Bench) -> None:
+    disks.step("fill", 0)
+    with disks.files[1].open("r+b") as file:
+        file.seek(3 * BLOCK_BYTES + 7000)
+        (was,) = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([was ^ 1]))
+    found = disks.step("check")
+    assert found["damaged"] > 0 and found["failed"] == 0
+    assert found["example"].startswith(f"volume 1, block 3: byte 7000 is {was ^ 1:#04x} after 1 writes, not {was:#04x}")
+
+
+def test_a_block_of_another_place_and_an_old_one_are_found(disks: Bench) -> None:
+    disks.step("fill", 0)
+    old = disks.files[0].read_bytes()
+    disks.step("fill", 0)
+    new = bytearray(disks.files[0].read_bytes())
+    new[:BLOCK_BYTES] = new[BLOCK_BYTES : 2 * BLOCK_BYTES]
+    new[-BLOCK_BYTES:] = old[-BLOCK_BYTES:]
+    with disks.files[0].open("r+b") as file:
+        file.write(new)
+    assert disks.step("check")["damaged"] >= 2
+
+
+def test_an_operation_that_fails_is_counted_and_its_content_is_unknown(
+    disks: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks.step("fill", 0)
+
+    def broken(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(iscsi_program.os, "pwritev", broken)
+        found = disks.step("write")
+    assert found["failed"] == 2 * THREADS and "write at byte" in found["example"]
+    with disks.files[0].open("r+b") as file:
+        file.write(bytes(SEQUENTIAL_BYTES))  # whatever a write that failed has left
+    assert disks.step("check")["damaged"] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(iscsi_program.os, "preadv", lambda *_: 512)
+        assert "512 of 262144 bytes" in disks.step("check")["example"]

@@ -1,0 +1,99 @@
+"""The iSCSI target of the peer: in the journal before it is made, and undone whatever state it is in."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import changes
+
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault
+from niclab.run.run import Run
+from niclab.storage import iscsi_target
+from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, offering
+from niclab.transports.ssh.ssh_records import Result
+
+BEGIN, LOOK, DO, UNDO = "modprobe -a target_core_mod", "ls -d /sys/kernel", "set -e\nmkdir -p", "set -e\nif [ -d"
+
+
+@pytest.fixture
+def told(bench: FakeBench, taken: Run) -> dict[str, int]:
+    """Commands that the peer got -> how many changes the journal had by then."""
+    order = dict[str, int]()
+
+    def note(command: str) -> str:
+        order[command] = len(changes(taken.journal))
+        return ""
+
+    bench.ssh[Role.PEER].replies |= {BEGIN: "", LOOK: "", DO: note, UNDO: note}
+    return order
+
+
+def test_the_target_is_in_the_journal_before_and_gone_after(taken: Run, told: dict[str, int]) -> None:
+    before = len(changes(taken.journal))
+    with offering(taken, taken.bench.paths[0]) as target:
+        assert target.address == "198.18.10.2" and target.name.startswith("iqn.2026-01.net.niclab:")
+        assert len(changes(taken.journal)) == before + 1
+    assert len(changes(taken.journal)) == before
+    made, undone = told
+    assert told[made] == before + 1
+    assert f"np/{target.address}:3260" in made and made.count("rd_pages=640") == made.count("ln -s") == VOLUMES
+    assert target.name in undone and "echo 0 >" in undone
+
+
+def test_a_kernel_without_a_target_is_the_benchs_fault(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
+    bench.ssh[Role.PEER].replies[BEGIN] = Result("modprobe", 1, None, "", "FATAL: Module iscsi_target_mod", 0.1)
+    with (
+        pytest.raises(BenchFault, match=r"peer: cannot offer .* iscsi_target_mod; expected the modules"),
+        offering(taken, taken.bench.paths[0]),
+    ):
+        pass
+    assert not told
+
+
+def test_what_another_run_has_left_is_named(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
+    bench.ssh[Role.PEER].replies[LOOK] = "/sys/kernel/config/target/core/rd_mcp_7114\n"
+    with (
+        pytest.raises(BenchFault, match="rd_mcp_7114 exist already; expected none"),
+        offering(taken, taken.bench.paths[0]),
+    ):
+        pass
+    assert not told
+
+
+def test_what_is_made_in_part_is_undone(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
+    bench.ssh[Role.PEER].replies[DO] = Result("mkdir", 1, None, "", "Cannot assign requested address", 0.1)
+    before = len(changes(taken.journal))
+    with pytest.raises(BenchFault, match="Cannot assign"), offering(taken, taken.bench.paths[0]):
+        pass
+    assert len(changes(taken.journal)) == before and len(told) == 1
+
+
+@pytest.mark.parametrize("parts", [(), ("core",), ("core", "group"), ("core", "group", "portal", "lun")])
+def test_the_undo_works_in_whatever_state_it_is(
+    parts: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iscsi_target, "TARGETS", str(tmp_path))
+    monkeypatch.setattr(iscsi_target, "STORE", f"{tmp_path}/core/rd_mcp_7114")
+    target = IscsiTarget("iqn.a:b", "198.18.10.2")
+    group = tmp_path / "iscsi/iqn.a:b/tpgt_1"
+    places = {
+        "core": tmp_path / "core/rd_mcp_7114/v0",
+        "group": group,
+        "portal": group / "np/198.18.10.2:3260",
+        "lun": group / "lun/lun_0",
+    }
+    for part in parts:
+        places[part].mkdir(parents=True)
+    if "lun" in parts:
+        (group / "lun/lun_0/volume").symlink_to(places["core"])
+    undo = iscsi_target._undo(target)
+    if "group" in parts:  # configfs removes its own files and folders with the folder
+        remove = f"rm -f {group}/enable; rmdir {group}/np {group}/lun 2>/dev/null || :; rmdir {group}"
+        undo = undo.replace(f"  rmdir {group}\n", f"  {remove}\n")
+    done = subprocess.run(["sh", "-c", undo], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "iscsi/iqn.a:b").exists() and not (tmp_path / "core/rd_mcp_7114").exists()

@@ -1,0 +1,189 @@
+"""The loads of DEL-03 on a fake bench: content and counts decide, figures are recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fake_bench import FakeBench
+from fake_traffic import carry
+
+from niclab.bench.records import Role
+from niclab.card import IscsiFacts, IscsiLoad
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.frames import delivery
+from niclab.run.run import Run
+from niclab.storage import iscsi_workloads
+from niclab.storage.iscsi_counts import IscsiCounts
+from niclab.storage.iscsi_target import IscsiTarget
+from niclab.storage.iscsi_workloads import IscsiAnswer
+from niclab.storage.nfs_figures import Binding
+from Storage import Storage
+
+FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
+COMMAND = "cd /tmp/niclab.fake && load disks"
+DISKS = tuple(f"sd{letter}" for letter in "abcdefgh")
+ZERO = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0)
+
+
+class Program:
+    """The program on the dut, whose operations pass the ports of the fake bench."""
+
+    def __init__(self, bench: FakeBench) -> None:
+        self.damaged = self.failed = 0
+        self.overhead = 1.05
+        self.plans = list[dict[str, Any]]()
+        self.total = {"bytes_read": 0, "bytes_written": 0}
+        self.ends = 0
+        self._bench, self._path = bench, 0
+        bench.ssh[Role.DUT].replies[COMMAND] = self._run
+
+    def end(self) -> None:
+        self.ends += 1
+        self._path += 1
+
+    def command(self, plan: dict[str, Any], lasts_s: int = 0) -> str:
+        assert lasts_s == plan["seconds"]
+        self.plans.append(plan)
+        return COMMAND
+
+    def do(self, plan: dict[str, Any]) -> dict[str, Any]:
+        self.plans.append(plan)
+        return self._said(plan["load"])
+
+    def _said(self, load: str) -> dict[str, Any]:
+        reads = {"fill": 0, "write": 0, "random": 134, "read": 16, "check": 80}[load]
+        written = {"fill": 80, "write": 16, "random": 66, "read": 0, "check": 0}[load]
+        size = 8192 if load == "random" else 262144
+        said = {"reads": reads, "written": written, "bytes_read": reads * size, "bytes_written": written * size}
+        for name in self.total:
+            self.total[name] += said[name]
+        return said | {"damaged": self.damaged, "failed": self.failed, "elapsed_s": 1.0, "example": "block 7"}
+
+    def _run(self, _: str) -> str:
+        load = self.plans[-1]["load"]
+        said, net = self._said(load), f"198.18.{10 + 10 * self._path}"
+        size = said["bytes_written"] if load == "write" else said["bytes_read"]
+        ends = f"{net}.2 --bind {net}.1" if load == "write" else f"{net}.1 --bind {net}.2"
+        carry(self._bench, ends, size=round(self.overhead * size), frames=size // 1448)
+        return json.dumps(said)
+
+    @staticmethod
+    def said(text: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+
+@pytest.fixture
+def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Program:
+    made = Program(bench)
+
+    @contextmanager
+    def offering(*_: object) -> Iterator[IscsiTarget]:
+        yield IscsiTarget("iqn.a:b", "198.18.10.2")
+
+    @contextmanager
+    def attached(*_: object) -> Iterator[tuple[str, ...]]:
+        yield DISKS
+
+    def look(*_: object) -> IscsiCounts:
+        read, written = made.total["bytes_read"], made.total["bytes_written"]
+        return replace(
+            ZERO, disk_read_bytes=read, disk_written_bytes=written, target_read_bytes=read, target_written_bytes=written
+        )
+
+    for name, value in {"offering": offering, "attached": attached, "IscsiAgent": lambda _: made}.items():
+        monkeypatch.setattr(iscsi_workloads, name, value)
+    monkeypatch.setattr(iscsi_workloads.iscsi_counts, "look", look)
+    monkeypatch.setattr("niclab.traffic.limits.bottleneck.loopback_bps", lambda *_: 1e9)
+    monkeypatch.setattr("niclab.traffic.limits.bottleneck.pause", lambda _: None)
+    bench.ssh[Role.DUT].replies["{ command -v"] = ""
+    taken.card = taken.card.model_copy(update={"iscsi": FACTS})
+    return made
+
+
+def measured(run: Run) -> list[IscsiAnswer]:
+    return iscsi_workloads.measure(run, Profile.QUICK, lambda _: None)
+
+
+def judge(run: Run, answers: list[IscsiAnswer]) -> None:
+    iscsi_workloads.judge(run, answers, lambda _: None)
+
+
+def test_a_sound_card_is_loaded_over_each_path(taken: Run, program: Program) -> None:
+    first, second = answers = measured(taken)
+    judge(taken, answers)
+    loads = [plan["load"] for plan in program.plans]
+    once = ["fill", "random", "read", "write", "check"]
+    assert loads == ["fill", *3 * ["random"], *3 * ["read"], *3 * ["write"], "check", *once] and program.ends == 2
+    assert program.plans[0]["disks"][0] == "/dev/sda" and program.plans[0]["threads"] == 5
+    random, read, _ = first.loads
+    assert random.values == (200.0,) * 3 and read.values == pytest.approx((16 * 0.262144,) * 3)
+    assert random.found.operations_per_s == 200.0 and read.found.operations_per_s == 16.0
+    assert {each.binds for each in first.loads} == {Binding.TARGET} and second.loads[0].binds is None
+    assert random.subject == "peer.p0 to dut.p0, iSCSI, random operations of 8 KiB, 67 % reads"
+    assert "dut.p1 to peer.p1" in second.loads[2].subject and len(second.loads[2].runs) == 1
+    noted = taken.notes.take_figures()
+    assert len(noted) == 6 and all(each.expected == "no limit: recorded" for each in noted)
+    assert "iscsi_sequential_read" in (taken.run_dir / "measurements.json").read_text()
+
+
+def test_the_keyword_shows_figures_and_passes(taken: Run, program: Program) -> None:
+    Storage().iscsi_blocks_should_come_back(Profile.QUICK)
+    assert program.ends == 2 and len(taken.notes.take_figures()) == 6
+
+
+@pytest.mark.parametrize("what", ["damaged", "failed"])
+def test_damage_is_charged_to_whoever_damages_frames(
+    taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    setattr(program, what, 2)
+    answers = measured(taken)
+    assert len(answers[0].damaged) == 11
+
+    def by_the_card(*_: object) -> None:
+        raise CardFailure("dut.p0 damages frames")
+
+    monkeypatch.setattr(delivery, "once_in_order", by_the_card)
+    with pytest.raises(CardFailure, match="damages frames"):
+        judge(taken, answers)
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(Undecided, match=r"2 (blocks|operations).*such as block 7.*nobody knows where"):
+        judge(taken, answers)
+
+
+def test_counts_that_disagree_are_the_benchs_fault(
+    taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iscsi_workloads.iscsi_counts, "look", lambda *_: ZERO)
+    answers = measured(taken)
+    with pytest.raises(BenchFault, match="bytes read: 0 at the disks; expected the program's"):
+        judge(taken, answers)
+    assert program.ends == 2
+
+
+def test_a_port_that_carries_much_more_is_the_benchs_fault(taken: Run, program: Program) -> None:
+    program.overhead = 2.0
+    answers = measured(taken)
+    with pytest.raises(BenchFault, match=r"dut\.p0: [0-9]+ bytes received in sequential reads.*expected at most"):
+        judge(taken, answers)
+
+
+def test_data_that_go_another_way_prove_nothing(taken: Run, program: Program) -> None:
+    program.overhead = 0.5
+    with pytest.raises(BenchFault, match="the traffic went another way"):
+        measured(taken)
+    assert program.ends == 1
+
+
+def test_a_sheet_without_the_section_costs_nothing(bench: FakeBench, taken: Run, program: Program) -> None:
+    taken.card = taken.card.model_copy(update={"iscsi": None})
+    asked = [len(ssh.commands) for ssh in bench.ssh.values()]
+    with pytest.raises(NotApplicable, match="has no section iscsi"):
+        measured(taken)
+    assert [len(ssh.commands) for ssh in bench.ssh.values()] == asked and not program.plans
