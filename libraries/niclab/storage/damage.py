@@ -1,4 +1,4 @@
-"""Who damages data: what a storage load found to be wrong does not say whether card or peer has done it."""
+"""The party that damages data: a storage load that finds damage does not say whether card or peer has done it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from niclab.traffic.runs.progress import Tell
 
 
 class Damageable(Protocol):
-    """What was carried. ``damaged``: data that were not those expected, in words."""
+    """An answer about data that were carried. ``damaged``: data that were not those expected, in words."""
 
     @property
     def subject(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What disks, target and TCP have counted, and whether it is what the program says."""
+"""The counts of disks, target and TCP, and where they contradict the program."""
 
 from __future__ import annotations
 

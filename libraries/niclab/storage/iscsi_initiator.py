@@ -29,13 +29,13 @@ DISKS_WITHIN_S = 20.0
 GIVES_UP_AFTER_S = 15
 """A session that stays broken so long fails its operations; open-iscsi's own 120 s outlast a run."""
 _LISTENS = "grep -q '@ISCSIADM_ABSTRACT_NAMESPACE' /proc/net/unix"
-"""Where ``iscsid`` listens, or whatever starts it when it is asked (open-iscsi, usr/mgmt_ipc.h)."""
+"""The socket of ``iscsid``, or of whatever starts it when it is asked (open-iscsi, usr/mgmt_ipc.h)."""
 _SECTOR = 512
 
 
 @dataclass(frozen=True)
 class SessionDisks:
-    """The session of a target as the kernel shows it.
+    """A session as the kernel shows it.
 
     ``addresses``: local ones of its connections; ``disks``: name of the disk and its size in bytes by LUN.
     """

@@ -33,7 +33,7 @@ _UNKNOWN = -1
 
 
 class Volumes:
-    """The disks of a session, and what each block of them has.
+    """The disks of a session, and the content of each block of them.
 
     Args:
         plan: ``disks``, ``seed``, ``volume_bytes`` and ``threads`` of each disk.
@@ -46,7 +46,7 @@ class Volumes:
         files = [os.open(name, flags) for name in self.disks]
         each = plan["volume_bytes"] // plan["threads"]
         self.parts = [
-            Part(self, (number, file), thread * each, each)
+            DiskPart(self, (number, file), thread * each, each)
             for number, file in enumerate(files)
             for thread in range(plan["threads"])
         ]
@@ -59,7 +59,7 @@ class Volumes:
         return head + self._pool[at : at + size]
 
 
-class Part:
+class DiskPart:
     """A part of a disk, and the thread that has it to itself.
 
     Args:
@@ -178,7 +178,7 @@ class Loads:
         """Load all disks.
 
         Args:
-            plan: As of :class:`Volumes`; ``load``: a method of :class:`Part`; ``seconds``.
+            plan: As of :class:`Volumes`; ``load``: a method of :class:`DiskPart`; ``seconds``.
 
         Returns:
             The counts of all threads together; ``elapsed_s`` until the last thread has ended.

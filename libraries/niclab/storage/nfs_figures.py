@@ -34,7 +34,7 @@ class Binding(StrEnum):
 
 @dataclass(frozen=True)
 class PathFigures:
-    """What a path carried during a load.
+    """The frames that a path carried during a load, and the CPUs.
 
     ``frames_per_s``, ``wire_mbps``, ``bus_mbps``: of the frames that came into the port that received the data, on the
     line and without what is added there. ``dut_busy``, ``peer_busy``: part 0..1 of the time of the busiest CPU.
