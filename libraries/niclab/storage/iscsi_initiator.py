@@ -80,7 +80,7 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
         if not dut.ssh.run(_LISTENS).succeeded:
             job = dut.start(f"exec iscsid -f -i {FOLDER}/name -p {FOLDER}/pid", limit_s=LIMIT_S)
             undoing.callback(job.stop)
-            job.await_begin(f"{_LISTENS} && echo listens", "iscsid to listen", BEGINS_WITHIN_S)
+            job.await_begin(_LISTENS, "iscsid to listen", BEGINS_WITHIN_S)
         undoing.enter_context(put_back(run, dut, port.name, f"session of {target.name} is made", own.undo()))
         dut.run(own.do())
         until(
