@@ -67,7 +67,7 @@ def test_an_interface_that_is_left_is_one_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["bonding", "8021q", "sch_fq", "tcp_bbr", "nfsd", "auth_rpcgss", "netfs", "sd_mod", "target_core_mod"]
+    "module", ["bonding", "8021q", "sch_fq", "tcp_bbr", "nfsd", "auth_rpcgss", "netfs", "sd_mod", "uio"]
 )
 def test_modules_that_the_kernel_loads_on_demand_are_no_leftover(module: str) -> None:
     after = state({"modules": {module: "present"}})
