@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 from fake_bench import FakeBench
 from fake_parts import changes
@@ -13,15 +17,9 @@ from niclab.run.run import Run
 from niclab.storage import iscsi_initiator
 from niclab.storage.iscsi_initiator import attached, read_session, require_installed
 from niclab.storage.iscsi_target import VOLUME_BYTES, VOLUMES, IscsiTarget
-from niclab.transports.ssh.ssh_records import Result
 
 TARGET = IscsiTarget("iqn.2026-01.net.niclab:a", "198.18.10.2")
-FOLDER, LISTENS, MAKES, ENDS = (
-    "mkdir -p /tmp/niclab.iscsi",
-    "grep -q '@ISCSIADM",
-    "set -e\niscsiadm",
-    "set -e\nfor f in",
-)
+BEGINS, ENDS, MAKES, UNDOES = "modprobe iscsi_tcp", "p=; c=; {", "iscsiadm -m node", "for f in /sys/class/iscsi_session"
 SHOWS = "for d in /sys/class/iscsi_session"
 DISKS = "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun in range(VOLUMES))
 
@@ -36,33 +34,116 @@ def told(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> dict[
         return ""
 
     ssh = bench.ssh[Role.DUT]
-    ssh.prepare_job = lambda job: setattr(job, "said", "listens\n")
-    ssh.replies |= {LISTENS: Result("grep", 1, None, "", "", 0.1), "udevadm settle": "", "rm -rf /tmp/niclab.iscsi": ""}
-    ssh.replies |= {SHOWS: f"address 198.18.10.1\n{DISKS}", FOLDER: note, MAKES: note, ENDS: note}
+    ssh.replies |= dict.fromkeys((BEGINS, ENDS, MAKES, UNDOES), note)
+    ssh.replies |= {SHOWS: f"address 198.18.10.1\n{DISKS}", "udevadm settle": ""}
     monkeypatch.setattr(iscsi_initiator, "DISKS_WITHIN_S", 0.0)
     return order
 
 
-def test_a_session_is_bound_to_the_port_and_undone(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
+def test_a_session_is_made_and_undone(taken: Run, told: dict[str, int]) -> None:
     before = len(changes(taken.journal))
     with attached(taken, taken.bench.paths[0], TARGET) as disks:
         assert disks == tuple(f"sd{chr(97 + lun)}" for lun in range(VOLUMES))
-        assert len(changes(taken.journal)) == before + 3  # the folder, iscsid, the session
-    assert len(changes(taken.journal)) == before
-    folder, made, undone = told
-    assert told[folder] == before + 1 and told[made] == before + 3
-    iface = taken.interface(taken.bench.end(taken.bench.paths[0], Role.DUT))
-    assert f"iface.net_ifacename -v {iface} " in made and f"-p {TARGET.address}:3260" in made and "--login" in made
-    assert "--logout" in undone and undone.count("-o delete") == 2
-    assert [job.stopped for job in bench.ssh[Role.DUT].jobs if job not in bench.ssh[Role.DUT].watches] == [1]
-
-
-def test_a_daemon_that_listens_already_is_used(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
-    bench.ssh[Role.DUT].replies[LISTENS] = ""
-    before = len(changes(taken.journal))
-    with attached(taken, taken.bench.paths[0], TARGET):
         assert len(changes(taken.journal)) == before + 2
-    assert len(told) == 3
+    assert len(changes(taken.journal)) == before
+    begun, made, undone, ended = told
+    assert [told[each] for each in (begun, made)] == [before + 1, before + 2]
+    assert f"-p {TARGET.address}:3260" in made and "--login" in made and "noop_out_timeout' -v 15" in made
+    assert "--logout" in undone and undone.count("-o delete") == 1 and "rm -rf" in ended
+
+
+def test_no_record_of_an_interface_is_made(taken: Run, told: dict[str, int]) -> None:
+    """``iscsiadm -m iface`` would load bnx2i and cnic onto a bnx2x, the card under test."""
+    with attached(taken, taken.bench.paths[0], TARGET):
+        pass
+    assert not [command for command in told if "-m iface" in command]
+
+
+class Dut:
+    """A server whose programs are scripts, run by a real shell."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.said = folder, folder / "said"
+        monkeypatch.setattr(iscsi_initiator, "FOLDER", f"{folder}/lab")
+        monkeypatch.setattr(iscsi_initiator, "SESSIONS", f"{folder}/sessions")
+        monkeypatch.setattr(iscsi_initiator, "_LISTENS", f"[ -e {folder}/socket ]")
+        (folder / "bin").mkdir()
+        # the name of a process is that of the file that it began with
+        (folder / "bin/daemon").mkdir()
+        (folder / "bin/daemon/iscsid").symlink_to("/usr/bin/sleep")
+        daemon = f"{folder}/bin/daemon/iscsid 60 </dev/null >/dev/null 2>&1 & echo $! > $4; : > {folder}/socket"
+        self._program("iscsid", daemon)
+        self._program(
+            "iscsiadm",
+            f"""case "$*" in
+  *--logout) [ -e {folder}/socket ] || exit 20; rm -r {folder}/sessions/session1 ;;
+  *delete) rm {folder}/node ;;
+  *default) [ -e {folder}/node ] || exit 21 ;;
+esac""",
+        )
+
+    def _program(self, name: str, does: str) -> None:
+        file = self.folder / "bin" / name
+        file.write_text(f'#!/bin/sh\necho "{name} $*" >> {self.said}\n{does}\n')
+        file.chmod(0o755)
+
+    def run(self, command: str) -> int:
+        path = f"{self.folder}/bin:{os.environ['PATH']}"
+        return subprocess.run(["sh", "-c", command], env={"PATH": path}).returncode
+
+    def log_in(self, name: str = TARGET.name) -> None:
+        (self.folder / "sessions/session1").mkdir(parents=True)
+        (self.folder / "sessions/session1/targetname").write_text(f"{name}\n")
+        (self.folder / "node").touch()
+
+    @property
+    def daemons(self) -> list[str]:
+        return [each.parent.name for each in Path("/proc").glob("[0-9]*/comm") if _is_daemon(each, self.folder)]
+
+
+def _is_daemon(comm: Path, folder: Path) -> bool:
+    try:
+        return f"{folder}/bin/daemon/iscsid" in (comm.parent / "cmdline").read_text()
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def dut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dut:
+    return Dut(tmp_path, monkeypatch)
+
+
+def test_the_daemon_is_begun_where_none_listens_and_ended(dut: Dut) -> None:
+    assert dut.run(iscsi_initiator.begin_daemon()) == 0
+    assert len(dut.daemons) == 1 and (dut.folder / "lab/name").read_text().startswith("InitiatorName=iqn.")
+    assert dut.run(iscsi_initiator.begin_daemon()) == 0 and len(dut.daemons) == 1
+    assert dut.run(iscsi_initiator.end_daemon()) == 0
+    assert not dut.daemons and not (dut.folder / "lab").exists()
+    assert dut.run(iscsi_initiator.end_daemon()) == 0
+
+
+def test_a_process_that_has_got_the_number_of_the_daemon_is_spared(dut: Dut) -> None:
+    (dut.folder / "lab").mkdir()
+    (dut.folder / "lab/pid").write_text(f"{os.getpid()}\n")
+    assert dut.run(iscsi_initiator.end_daemon()) == 0 and not (dut.folder / "lab").exists()
+
+
+def test_a_session_that_has_outlived_its_daemon_is_ended(dut: Dut) -> None:
+    dut.log_in()
+    assert dut.run(iscsi_initiator.log_out(TARGET)) == 0
+    assert not (dut.folder / "sessions/session1").exists() and not (dut.folder / "node").exists()
+    assert dut.run(iscsi_initiator.end_daemon()) == 0 and not dut.daemons
+
+
+def test_nothing_is_left_to_undo_after_a_boot(dut: Dut) -> None:
+    assert dut.run(iscsi_initiator.log_out(TARGET)) == 0
+    assert "iscsid " not in dut.said.read_text()
+
+
+def test_sessions_of_others_are_left_alone(dut: Dut) -> None:
+    dut.log_in("iqn.2001-05.com.example:array")
+    (dut.folder / "node").unlink()
+    assert dut.run(iscsi_initiator.log_out(TARGET)) == 0 and (dut.folder / "sessions/session1").exists()
 
 
 @pytest.mark.parametrize(
@@ -70,8 +151,8 @@ def test_a_daemon_that_listens_already_is_used(bench: FakeBench, taken: Run, tol
     [
         (f"address 198.18.20.1\n{DISKS}", r"comes from 198\.18\.20\.1; expected one from 198\.18\.10\.1"),
         (DISKS, "comes from no address"),
-        (f"address 198.18.10.1\n{DISKS.replace('disk 7', 'disk 9')}", r"has disks of \{.*; expected 8 of 2621440"),
-        (f"address 198.18.10.1\n{DISKS}".replace("5120", "9", 1), r"has disks of \{0: 4608,"),
+        (f"address 198.18.10.1\n{DISKS.replace('disk 7', 'disk 9')}", r"has disks of \{.*; expected 8 of 1310720"),
+        (f"address 198.18.10.1\n{DISKS}".replace(f"{VOLUME_BYTES // 512}", "9", 1), r"has disks of \{0: 4608,"),
         (f"address 198.18.10.1\n{DISKS.rpartition('disk')[0]}", "dut: 8 disks of iqn.* not within"),
     ],
     ids=["wrong port", "no address", "strange LUN", "other size", "missing LUN"],
@@ -83,7 +164,7 @@ def test_a_session_that_is_not_the_one_is_the_benchs_fault_and_undone(
     before = len(changes(taken.journal))
     with pytest.raises(BenchFault, match=words), attached(taken, taken.bench.paths[0], TARGET):
         pytest.fail("no load may run")
-    assert len(changes(taken.journal)) == before and len(told) == 3
+    assert len(changes(taken.journal)) == before and len(told) == 4
 
 
 def test_without_open_iscsi_it_is_not_applicable(bench: FakeBench, taken: Run) -> None:

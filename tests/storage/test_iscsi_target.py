@@ -16,7 +16,8 @@ from niclab.storage import iscsi_target
 from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, offering
 from niclab.transports.ssh.ssh_records import Result
 
-BEGIN, LOOK, DO, UNDO = "modprobe -a target_core_mod", "ls -d /sys/kernel", "set -e\nmkdir -p", "set -e\nif [ -d"
+BEGIN, LOOK, DO = "modprobe -a target_core_mod", "ls -d /sys/kernel", "set -e\nmkdir -p"
+UNDO = "[ ! -d /sys/kernel/config/target/iscsi"
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_the_target_is_in_the_journal_before_and_gone_after(taken: Run, told: di
     assert len(changes(taken.journal)) == before
     made, undone = told
     assert told[made] == before + 1
-    assert f"np/{target.address}:3260" in made and made.count("rd_pages=640") == made.count("ln -s") == VOLUMES
+    assert f"np/{target.address}:3260" in made and made.count("rd_pages=320") == made.count("ln -s") == VOLUMES
     assert target.name in undone and "echo 0 >" in undone
 
 
@@ -92,8 +93,17 @@ def test_the_undo_works_in_whatever_state_it_is(
         (group / "lun/lun_0/volume").symlink_to(places["core"])
     undo = iscsi_target._undo(target)
     if "group" in parts:  # configfs removes its own files and folders with the folder
-        remove = f"rm -f {group}/enable; rmdir {group}/np {group}/lun 2>/dev/null || :; rmdir {group}"
-        undo = undo.replace(f"  rmdir {group}\n", f"  {remove}\n")
+        own = "rm -f $f/enable; rmdir $f/np $f/lun 2>/dev/null || :; rmdir $f"
+        undo = undo.replace("|| rmdir $f ||", f"|| {{ {own}; }} ||")
     done = subprocess.run(["sh", "-c", undo], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert not (tmp_path / "iscsi/iqn.a:b").exists() and not (tmp_path / "core/rd_mcp_7114").exists()
+
+
+def test_a_folder_that_stays_is_no_success_whatever_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iscsi_target, "TARGETS", str(tmp_path))
+    monkeypatch.setattr(iscsi_target, "STORE", f"{tmp_path}/core/rd_mcp_7114")
+    (tmp_path / "iscsi/iqn.a:b/tpgt_1/np/198.18.10.2:3260/busy").mkdir(parents=True)
+    undo = iscsi_target._undo(IscsiTarget("iqn.a:b", "198.18.10.2"))
+    done = subprocess.run(["sh", "-c", f"({undo}\n) && echo undone"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""

@@ -1,12 +1,15 @@
-"""The iSCSI initiator of the dut: open-iscsi over one session of a port, bound to that port's interface.
+"""The iSCSI initiator of the dut: open-iscsi over one session, through the port whose path has the target's address.
 
-All that it changes is in the journal before: the session, its records, the daemon.
+No record of an interface binds the session to its port: ``iscsiadm -m iface`` loads the offload modules of every card
+that has some (open-iscsi, transport_probe_for_offload()), which would change the card under test. Paths have subnets of
+their own, and the session must come from the port's address.
+
+All that it changes is in the journal before: the daemon with its folder, the session with its record.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,11 +26,13 @@ from niclab.storage.iscsi_target import NAME, PORT, VOLUME_BYTES, VOLUMES, Iscsi
 FOLDER = "/tmp/niclab.iscsi"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
 PROGRAMS = ("iscsiadm", "iscsid")
-LIMIT_S = 3600.0
-BEGINS_WITHIN_S = 20.0
 DISKS_WITHIN_S = 20.0
 GIVES_UP_AFTER_S = 15
 """A session that stays broken so long fails its operations; open-iscsi's own 120 s outlast a run."""
+ANSWERS_WITHIN_S = 15
+"""Assumption: a silent target that answers a NOP-Out within this has no broken session. open-iscsi's own 5 s are less
+than a loaded emulated server may stand still."""
+SESSIONS = "/sys/class/iscsi_session"
 _LISTENS = "grep -q '@ISCSIADM_ABSTRACT_NAMESPACE' /proc/net/unix"
 """The socket of ``iscsid``, or of whatever starts it when it is asked (open-iscsi, usr/mgmt_ipc.h)."""
 _SECTOR = 512
@@ -73,16 +78,11 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
         BenchFault: The session cannot be made, goes through another port, or has other disks than the target.
     """
     dut, port = run.server(Role.DUT), run.bench.end(path, Role.DUT)
-    own = Records(target, f"niclab.{path.name}", run.interface(port))
     with ExitStack() as undoing:
-        undoing.enter_context(put_back(run, dut, dut.name, "a folder of iSCSI is made", f"rm -rf {FOLDER}"))
-        dut.run(f"mkdir -p {FOLDER} && echo InitiatorName={NAME}:dut > {FOLDER}/name && modprobe iscsi_tcp")
-        if not dut.ssh.run(_LISTENS).succeeded:
-            job = dut.start(f"exec iscsid -f -i {FOLDER}/name -p {FOLDER}/pid", limit_s=LIMIT_S)
-            undoing.callback(job.stop)
-            job.await_begin(_LISTENS, "iscsid to listen", BEGINS_WITHIN_S)
-        undoing.enter_context(put_back(run, dut, port.name, f"session of {target.name} is made", own.undo()))
-        dut.run(own.do())
+        undoing.enter_context(put_back(run, dut, dut.name, "iscsid is started where none listens", end_daemon()))
+        dut.run(f"modprobe iscsi_tcp || exit 1\n{begin_daemon()}")
+        undoing.enter_context(put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target)))
+        dut.run(log_in(target))
         until(
             lambda: len(_session(dut, target).disks) >= VOLUMES,
             within=DISKS_WITHIN_S,
@@ -91,49 +91,65 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
         )
         found = _session(dut, target)
         _require_sound(dut, target, found, str(run.bench.address(port).ip))
-        dut.run("udevadm settle --timeout=20")
+        dut.run("udevadm settle --timeout=40")
         yield tuple(found.disks[lun][0] for lun in sorted(found.disks))
 
 
-@dataclass(frozen=True)
-class Records:
-    """The records of open-iscsi for a session that is bound to an interface.
+def begin_daemon() -> str:
+    """Return the commands that start an ``iscsid`` of the lab where nobody listens. It listens when they end."""
+    own = f"mkdir -p {FOLDER} && echo InitiatorName={NAME}:dut > {FOLDER}/name"
+    # it is a process of its own from here on: its output must not hold the connection to the server open
+    own += f" && iscsid -i {FOLDER}/name -p {FOLDER}/pid </dev/null >{FOLDER}/said 2>&1"
+    return f"{_LISTENS} || {{ {own}; }} || {{ cat {FOLDER}/said >&2; exit 1; }}"
+
+
+def end_daemon() -> str:
+    """Return the commands that end the lab's ``iscsid``, and remove its folder: also after a boot, which ends it."""
+    return f"""p=; c=; {{ read -r p < {FOLDER}/pid && read -r c < "/proc/$p/comm"; }} 2>/dev/null
+if [ "$c" = iscsid ]; then
+  kill "$p"; n=0
+  while [ -d "/proc/$p" ]; do n=$((n+1)); [ $n -le 100 ] || exit 1; sleep 0.1; done
+fi
+rm -rf {FOLDER}"""
+
+
+def log_in(target: IscsiTarget) -> str:
+    """Return the commands that make the record of a target, and log in.
 
     Args:
         target: The target.
-        name: Of the record of the interface.
-        iface: The interface.
     """
-
-    target: IscsiTarget
-    name: str
-    iface: str
-
-    def do(self) -> str:
-        """Return the commands that make them, and log in."""
-        bound = f"iscsiadm -m iface -I {self.name}"
-        steps = [f"{bound} -o new", f"{bound} -o update -n iface.net_ifacename -v {shlex.quote(self.iface)}"]
-        steps.append(f"{bound} -o update -n iface.initiatorname -v {NAME}:dut")
-        steps.append(f"{self._node()} -o new")
-        values = {
+    node, values = (
+        _node(target),
+        {
             "node.startup": "manual",
             "node.session.timeo.replacement_timeout": GIVES_UP_AFTER_S,
+            "node.conn[0].timeo.noop_out_timeout": ANSWERS_WITHIN_S,
             "node.session.auth.authmethod": "None",
-        }
-        steps += [f"{self._node()} -o update -n {name} -v {value}" for name, value in values.items()]
-        steps.append(f"{self._node()} --login")
-        return "\n".join(["set -e", *(f"{each} >/dev/null" for each in steps)])
+        },
+    )
+    updates = [f"{node} -o update -n '{name}' -v {value}" for name, value in values.items()]
+    return "\n".join(f"{each} >/dev/null || exit 1" for each in (f"{node} -o new", *updates, f"{node} --login"))
 
-    def undo(self) -> str:
-        """Return the commands that log out and remove them, in whatever state they are."""
-        session = "for f in /sys/class/iscsi_session/session*/targetname; do [ -e $f ] || continue; read -r v < $f; "
-        session += f'[ "$v" != {self.target.name} ] || {self._node()} --logout >/dev/null || exit 1; done'
-        node = f"! {self._node()} >/dev/null 2>&1 || {self._node()} -o delete"
-        bound = f"! iscsiadm -m iface -I {self.name} >/dev/null 2>&1 || iscsiadm -m iface -I {self.name} -o delete"
-        return "\n".join(("set -e", session, f"{{ {node}; }}", f"{{ {bound}; }} >/dev/null"))
 
-    def _node(self) -> str:
-        return f"iscsiadm -m node -T {self.target.name} -p {self.target.address}:{PORT} -I {self.name}"
+def log_out(target: IscsiTarget) -> str:
+    """Return the commands that end the session of a target and remove its record, in whatever state they are.
+
+    A session outlives its daemon, and nobody else can end it.
+
+    Args:
+        target: The target.
+    """
+    return f"""for f in {SESSIONS}/session*/targetname; do
+  {{ [ -e "$f" ] && read -r v < "$f" && [ "$v" = {target.name} ]; }} || continue
+  {begin_daemon()}
+  {_node(target)} --logout >/dev/null || exit 1
+done
+! {_node(target)} >/dev/null 2>&1 || {_node(target)} -o delete || exit 1"""
+
+
+def _node(target: IscsiTarget) -> str:
+    return f"iscsiadm -m node -T {target.name} -p {target.address}:{PORT} -I default"
 
 
 def session_command(target: IscsiTarget) -> str:
@@ -142,10 +158,12 @@ def session_command(target: IscsiTarget) -> str:
     Args:
         target: The target.
     """
-    return f"""for d in /sys/class/iscsi_session/session*; do
+    return f"""for d in {SESSIONS}/session*; do
   [ -e "$d/targetname" ] || continue
   read -r v < "$d/targetname"; [ "$v" = {target.name} ] || continue
-  for f in "$d"/device/../iscsi_host/host*/ipaddress; do read -r v < "$f"; printf 'address %s\\n' "$v"; done
+  for f in "$d"/device/../iscsi_host/host*/ipaddress; do
+    {{ read -r v < "$f"; }} 2>/dev/null && printf 'address %s\\n' "$v"
+  done
   for b in "$d"/device/target*/*:*:*:*/block/*; do
     [ -b "/dev/${{b##*/}}" ] || continue
     l=${{b%/block/*}}; read -r v < "$b/size"; printf 'disk %s %s %s\\n' "${{l##*:}}" "${{b##*/}}" "$v"
