@@ -19,7 +19,7 @@ class Storage(BenchLibrary):
 
     | `NFS Reads Should Reach The Limit` | transport=udp | mtu=1500 |
     | `NFS Reads Should Reach The Limit` | transport=tcp | mtu=9000 | profile=full |
-    | `iSCSI Blocks Should Come Back As They Were Written` |
+    | `Blocks Of Network Disks Should Come Back As They Were Written` |
     """
 
     @keyword(name="NFS Reads Should Reach The Limit")
@@ -50,7 +50,7 @@ class Storage(BenchLibrary):
         damage.require_undamaged(self.run, found, logger.info)
         experiment.judge(self.run.notes, [found])
 
-    @keyword(name="iSCSI Blocks Should Come Back As They Were Written")
+    @keyword(name="Blocks Of Network Disks Should Come Back As They Were Written")
     def iscsi_blocks_should_come_back(self, profile: Profile | None = None) -> None:
         """Load disks that the peer offers over iSCSI, with the initiator on the dut, over one session of each port.
 
@@ -58,7 +58,8 @@ class Storage(BenchLibrary):
         operations of 8 KiB, 67 % of them reads, sequential reads and sequential writes of 256 KiB. Every block that is
         read is compared, and all of them at the end. The bytes that the program, the disks, the target and the ports
         have counted must agree. The log and the certificate have operations/s, Mbyte/s, retransmissions, the CPUs of
-        both servers, and the limit that binds. The first path is measured, each further one is loaded once.
+        both servers, and the limit that binds. The first path is measured; each further one is written, loaded once by
+        the first load of the sheet, and read again.
 
         Args:
             profile: How many runs are made, and for how long: ``quick`` 1 s each, ``full`` 10 s each.

@@ -99,7 +99,7 @@ TESTS = {
         "NFS Reads Over UDP In Jumbo Frames Reach The Rate On The Sheet",
         "NFS Reads Over TCP Are As Fast As In Accepted Runs",
     ),
-    "disks over iSCSI, with the card in the initiator": ("iSCSI Blocks Come Back As They Were Written",),
+    "disks over iSCSI, with the card in the initiator": ("Blocks Over iSCSI Come Back As They Were Written",),
 }
 """Line of the page -> the tests of the suites that judge it."""
 ROUND_TRIPS = "round trips of single frames, p50 to p99.9"

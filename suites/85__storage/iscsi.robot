@@ -9,6 +9,6 @@ Test Tags        allure.severity:critical
 
 
 *** Test Cases ***
-iSCSI Blocks Come Back As They Were Written
+Blocks Over iSCSI Come Back As They Were Written
     [Tags]    req:DEL-03/base    req:DEL-04/storage
-    iSCSI Blocks Should Come Back As They Were Written
+    Blocks Of Network Disks Should Come Back As They Were Written

@@ -48,12 +48,17 @@ class IscsiCounts:
             **{each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
         )
 
+    @property
+    def resent(self) -> str:
+        """Segments that TCP has sent again, in words."""
+        return f"TCP segments sent again: dut {self.dut_resent}, peer {self.peer_resent}"
+
     def __str__(self) -> str:
         size = (self.target_read_bytes + self.target_written_bytes) / max(1, self.target_commands)
         return (
             f"disks: {self.disk_read_bytes} bytes read, {self.disk_written_bytes} written in {self.disk_operations} "
             f"operations; target: {self.target_commands} commands of {size / 1024:.0f} KiB on average; "
-            f"TCP segments sent again: dut {self.dut_resent}, peer {self.peer_resent}"
+            f"{self.resent}"
         )
 
 

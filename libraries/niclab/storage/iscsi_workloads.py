@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from niclab.bench.records import BenchPath, Role
@@ -75,7 +75,10 @@ class LoadFigures(PathFigures):
 
 @dataclass(frozen=True)
 class LoadFound:
-    """One load over one path. ``values``: of each run in ``unit``; ``binds``, ``against``: of the first path alone."""
+    """One load over one path.
+
+    ``values``: of each run in ``unit``; ``counts``: of all its runs; ``binds``, ``against``: of the first path alone.
+    """
 
     subject: str
     unit: str
@@ -85,11 +88,14 @@ class LoadFound:
     binds: Binding | None = None
     hindrances: tuple[str, ...] = ()
     against: Against | None = None
+    counts: IscsiCounts | None = None
 
     @property
     def text(self) -> str:
-        """The figures, and what held them back."""
-        return str(self.found) if self.binds is None else f"{self.found}; held back by {self.binds.value}"
+        """The figures, what TCP has sent again meanwhile, and what held them back."""
+        parts = [str(self.found)]
+        parts += [] if self.counts is None else [self.counts.resent]
+        return "; ".join([*parts, *([] if self.binds is None else [f"held back by {self.binds.value}"])])
 
     @property
     def baseline(self) -> Outcome | None:
@@ -215,13 +221,18 @@ class _Loads:
     def asked(self, loads: Sequence[IscsiLoad], disks: Sequence[str], is_first: bool) -> IscsiAnswer:
         before = iscsi_counts.look(self.run, disks)
         self.client.fill()
-        found = tuple(self._measured(each) if is_first else self._once(each) for each in loads)
+        found = tuple(self._counted(each, disks, is_first) for each in (loads if is_first else loads[:1]))
         self.client.check()
         counts = iscsi_counts.look(self.run, disks).since(before)
         damaged = tuple(self.client.damaged)
         problems = [] if damaged else contradictions(counts, self.client.total)
         problems += [each for load in found for run in load.runs for each in _too_much(run)] if not damaged else []
         return IscsiAnswer(f"path {self.path.name}, iSCSI", found, counts, tuple(problems), damaged)
+
+    def _counted(self, load: IscsiLoad, disks: Sequence[str], is_first: bool) -> LoadFound:
+        before = iscsi_counts.look(self.run, disks)
+        found = self._measured(load) if is_first else self._once(load)
+        return replace(found, counts=iscsi_counts.look(self.run, disks).since(before))
 
     def _once(self, load: IscsiLoad) -> LoadFound:
         """One run, for its content."""
