@@ -18,6 +18,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,22 +95,26 @@ class DiskPart:
                 return
 
     def random(self, over: float) -> None:
-        """Read and write at random places until a time."""
-        while time.monotonic() < over:
-            at = self._draw.randrange(self._size // BLOCK_BYTES) * BLOCK_BYTES
-            do = self._read if self._draw.random() < READ_PART else self._write
-            if not do(at, BLOCK_BYTES):
-                return
+        """Read and write at random places until a time, once at least."""
+        self._repeat(self._anywhere, over)
 
     def read(self, over: float) -> None:
-        """Read from the begin to the end, and again, until a time."""
-        while time.monotonic() < over and self._read(self._after(), SEQUENTIAL_BYTES):
-            pass
+        """Read from the begin to the end, and again, until a time, once at least."""
+        self._repeat(lambda: self._read(self._after(), SEQUENTIAL_BYTES), over)
 
     def write(self, over: float) -> None:
-        """Write from the begin to the end, and again, until a time."""
-        while time.monotonic() < over and self._write(self._after(), SEQUENTIAL_BYTES):
+        """Write from the begin to the end, and again, until a time, once at least."""
+        self._repeat(lambda: self._write(self._after(), SEQUENTIAL_BYTES), over)
+
+    @staticmethod
+    def _repeat(operation: Callable[[], bool], over: float) -> None:
+        while operation() and time.monotonic() < over:
             pass
+
+    def _anywhere(self) -> bool:
+        at = self._draw.randrange(self._size // BLOCK_BYTES) * BLOCK_BYTES
+        do = self._read if self._draw.random() < READ_PART else self._write
+        return do(at, BLOCK_BYTES)
 
     def _after(self) -> int:
         at, self._next = self._next, (self._next + SEQUENTIAL_BYTES) % self._size

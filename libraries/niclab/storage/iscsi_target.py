@@ -36,7 +36,7 @@ _PAGE_BYTES = 4096
 
 @dataclass(frozen=True)
 class IscsiTarget:
-    """A target that is served. ``name``: of the target; ``address``: of its server; ``port`` of the dut's path."""
+    """A target that is served. ``name``: of the target; ``address``: of its server, on the path."""
 
     name: str
     address: str
