@@ -38,12 +38,14 @@ class QemuCard:
         lanes: Of its PCI Express slot.
         processors: Of a server with it; a card with several queues uses one a processor.
         oldest: The oldest QEMU whose model can be used; any where there is none.
+        always_lit: Its link stays while its interface is down, as that of a hypervisor's card does.
     """
 
     device: str
     lanes: int = 1
     processors: int = 1
     oldest: tuple[int, ...] = ()
+    always_lit: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class Card:
     def virtual(self) -> bool:
         """Is it a virtual card, and not one of QEMU's?"""
         return self.qemu is None
+
+    @property
+    def keeps_light(self) -> bool:
+        """Does it say by itself when its ports send light, so that nobody has to look?"""
+        return self.qemu is None or self.qemu.always_lit
 
     @property
     def processors(self) -> int:
@@ -136,6 +143,7 @@ def _qemu(model: Mapping[str, Any], name: str) -> QemuCard:
         lanes=field(model, name, "qemu.lanes", int),
         processors=field(model, name, "qemu.processors", int),
         oldest=tuple(int(number) for number in (model["qemu"].get("oldest") or "").split(".") if number),
+        always_lit=model["qemu"].get("always_lit") is True,
     )
 
 

@@ -1,4 +1,4 @@
-"""The light of QEMU's own card, whose model has none: a port sends light while its driver runs it.
+"""The light of QEMU's cards of Intel, whose models have none: a port sends light while its driver runs it.
 
 A real 82574L powers its PHY down when its interface is taken down or its driver unloaded, and the partner at the other
 end of the cable loses its link. Here the card's register says it: the driver enables the receiver when the interface

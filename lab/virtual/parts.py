@@ -89,7 +89,7 @@ def _cables(bench: Bench) -> dict[str, object]:
         name: {
             "rate_mbps": ends[0][0].card.line_rate_mbps / ends[0][0].card.rate_scale,
             "paced": not ends[0][0].card.virtual,  # a virtual card keeps wire time itself
-            "keeps_light": ends[0][0].card.virtual,
+            "keeps_light": ends[0][0].card.keeps_light,
             "ends": [
                 {"server": server.role, "port": port.name, "qemu_udp": port.qemu_udp, "panel_udp": port.panel_udp}
                 | uplinks.cable_end(server, port)
