@@ -489,6 +489,38 @@ def test_a_sheet_without_firmware_versions_is_not_applicable() -> None:
         Card().firmware_should_be_as_on_the_sheet()
 
 
+BOOT_CODE = """  freebsd:
+    module: if_em
+    in_kernel: true
+    firmware: {required: {unknown: em shows the boot code alone}, source: test}
+    source: test
+
+firmware:
+"""
+
+
+@pytest.mark.parametrize("shown", [None, "bc 7.10.4"])
+def test_a_driver_that_does_not_show_the_firmware_is_not_judged_by_it(
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch, shown: str | None
+) -> None:
+    sheet(bench, taken, ("\nfirmware:\n", BOOT_CODE))
+    taken.card = taken.card.of_system(OperatingSystem.FREEBSD)
+    monkeypatch.setattr("niclab.checks.asked.dut_system", lambda _: OperatingSystem.FREEBSD)
+    for nic in bench.dut.nics:
+        nic.info = replace(nic.info, firmware=shown)
+    said = r"^dut: driver if_em does not show the firmware that sheet intel-82574l names: em shows the boot code alone$"
+    with pytest.raises(NotApplicable, match=said):
+        Card().firmware_should_be_as_on_the_sheet()
+    if shown is None:
+        with pytest.raises(NotApplicable, match=said):
+            Card().all_ports_should_run_the_same_firmware()
+        return
+    Card().all_ports_should_run_the_same_firmware()
+    bench.dut.nics[1].info = replace(bench.dut.nics[1].info, firmware="bc 7.4.22")
+    with pytest.raises(CardFailure, match="ports run different firmware"):
+        Card().all_ports_should_run_the_same_firmware()
+
+
 @pytest.mark.usefixtures("taken")
 class TestSameFirmware:
     @pytest.mark.parametrize("other", ["2.0-0", None])

@@ -81,6 +81,18 @@ class Card(Sheet):
         context = {"file": self.file, "text": self.text, "kernels": kernels}
         return Card.model_validate_json(self.text, context=context)
 
+    def of_system(self, system: OperatingSystem) -> Card:
+        """The sheet with MTU, flow control and firmware as a system's driver has them, where the sheet says so.
+
+        Args:
+            system: Operating system of the dut.
+        """
+        driver = self.drivers.linux if system is OperatingSystem.LINUX else self.drivers.freebsd
+        if driver is None:
+            return self
+        own = {"mtu": driver.mtu, "pause": driver.pause, "firmware": driver.firmware}
+        return self.model_copy(update={name: section for name, section in own.items() if section is not None})
+
     @property
     def name(self) -> str:
         """The name messages call the sheet by."""

@@ -47,7 +47,7 @@ def _on_a_kernel(card: Card) -> Iterator[Problem]:
     yield from _bus(card)
     yield from _drivers(card)
     yield from _version_lists(("firmware",), card.firmware)
-    yield from _firmware(card.firmware)
+    yield from _firmware(("firmware",), card.firmware)
     yield from _settings(card)
     if card.offloads is not None:
         yield from _offloads(card.offloads)
@@ -85,6 +85,9 @@ def _driver(field: FieldPath, driver: Driver) -> Iterator[Problem]:
         yield Problem(field, found, "version or in_kernel: true")
     if driver.version is not None:
         yield from _version_lists((*field, "version"), driver.version)
+    if driver.firmware is not None:
+        yield from _version_lists((*field, "firmware"), driver.firmware)
+        yield from _firmware((*field, "firmware"), driver.firmware)
     package = driver.package
     if package is not None:
         where = (*field, "package")
@@ -102,23 +105,23 @@ def _is_forbidden(lists: VersionLists, version: str) -> bool:
         return False
 
 
-def _firmware(firmware: Firmware) -> Iterator[Problem]:
+def _firmware(where: FieldPath, firmware: Firmware) -> Iterator[Problem]:
     if firmware.example is not None:
         try:
             firmware.read(firmware.example)
         except Undecided:
-            yield Problem(("firmware", "example"), f"{firmware.example} is not built like shape", "a string that is")
+            yield Problem((*where, "example"), f"{firmware.example} is not built like shape", "a string that is")
     update = firmware.update
     if update is None:
         return
     if update.images and update.tool is not FlashTool.ETHTOOL:
         found = f"images of a card whose tool is {update.tool.value}"
-        yield Problem(("firmware", "update", "images"), found, "images only where ethtool writes them")
+        yield Problem((*where, "update", "images"), found, "images only where ethtool writes them")
     for version in _twice(image.version for image in update.images):
-        yield Problem(("firmware", "update", "images"), f"two images of {version}", "one image a version")
+        yield Problem((*where, "update", "images"), f"two images of {version}", "one image a version")
     if update.foreign_image in [image.file for image in update.images]:
         found = f"{update.foreign_image} is an image of this card"
-        yield Problem(("firmware", "update", "foreign_image"), found, "an image of another card")
+        yield Problem((*where, "update", "foreign_image"), found, "an image of another card")
 
 
 def _above(small: Any, large: Any) -> bool:
@@ -129,12 +132,14 @@ def _above(small: Any, large: Any) -> bool:
 def _settings(card: Card) -> Iterator[Problem]:
     yield from _of_driver((), card)
     if card.drivers.linux is not None:
-        for name in ("rings", "coalescing", "channels"):
+        for name in ("rings", "coalescing", "channels", "mtu", "pause", "firmware"):
             if getattr(card.drivers.linux, name) is not None:
                 found = f"{name} of Linux' driver"
                 yield Problem(("drivers", "linux", name), found, f"them in the card's own section {name}")
     if card.drivers.freebsd is not None:
         yield from _of_driver(("drivers", "freebsd"), card.drivers.freebsd)
+        if card.drivers.freebsd.mtu is not None:
+            yield from _in_range(("drivers", "freebsd", "mtu"), card.drivers.freebsd.mtu)
     if card.mtu is not None:
         yield from _in_range(("mtu",), card.mtu)
     speeds = card.link.speeds_mbps

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from niclab.card.kernels import ByKernel
-from niclab.card.settings_facts import ChannelFacts, CoalescingFacts, RingFacts
+from niclab.card.settings_facts import ChannelFacts, CoalescingFacts, Mtu, PauseFacts, RingFacts
 from niclab.card.values import UNKNOWN, FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
 from niclab.core.verdict import Undecided
@@ -73,30 +73,6 @@ class PackageFacts(VersionLists, Section):
     signed_by: KeyId | None = None
 
 
-class Driver(Section):
-    """A driver: either versions of its own, or ``in_kernel``: it comes with the kernel and has the kernel's version.
-
-    ``rings``, ``coalescing``, ``channels``: its numbers, where they are not those of Linux' driver, which are in the
-    card's own sections.
-    """
-
-    module: Annotated[Module, ByKernel()]
-    version: VersionLists | None = None
-    in_kernel: bool | None = None
-    package: PackageFacts | None = None
-    tunables: tuple[TunableFact, ...] = ()
-    rings: RingFacts | None = None
-    coalescing: CoalescingFacts | None = None
-    channels: ChannelFacts | None = None
-
-
-class Drivers(Record):
-    """The drivers, one for each operating system that has one."""
-
-    linux: Driver | None = None
-    freebsd: Driver | None = None
-
-
 class FirmwareImage(Record):
     """A firmware image in ``/lib/firmware`` of a Linux server, ``/boot/firmware`` of one of FreeBSD's.
 
@@ -153,3 +129,31 @@ class Firmware(VersionLists, Section):
         if match is None:
             raise Undecided(f"firmware {text!r} is not built like {self.example or shape!r}")
         return match.groupdict()
+
+
+class Driver(Section):
+    """A driver: either versions of its own, or ``in_kernel``: it comes with the kernel and has the kernel's version.
+
+    ``rings``, ``coalescing``, ``channels``: its numbers, where they are not those of Linux' driver, which are in the
+    card's own sections. ``mtu``, ``pause``, ``firmware``: what holds instead of the card's own sections where this
+    driver takes another MTU, or shows flow control or the firmware in another way.
+    """
+
+    module: Annotated[Module, ByKernel()]
+    version: VersionLists | None = None
+    in_kernel: bool | None = None
+    package: PackageFacts | None = None
+    tunables: tuple[TunableFact, ...] = ()
+    rings: RingFacts | None = None
+    coalescing: CoalescingFacts | None = None
+    channels: ChannelFacts | None = None
+    mtu: Mtu | None = None
+    pause: PauseFacts | None = None
+    firmware: Firmware | None = None
+
+
+class Drivers(Record):
+    """The drivers, one for each operating system that has one."""
+
+    linux: Driver | None = None
+    freebsd: Driver | None = None

@@ -8,10 +8,10 @@ from enum import Enum
 
 from niclab.bench.records import Port, Role
 from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
-from niclab.checks.asked import Say, driver_infos
+from niclab.checks.asked import Say, driver_infos, dut_driver
 from niclab.checks.driver import RELOAD_DEADLINE_S, judge_versions
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt
@@ -38,12 +38,14 @@ def require_version(run: Run) -> None:
 
     Raises:
         CardFailure: A version is forbidden, or neither required nor allowed.
-        NotApplicable: The sheet names no versions.
+        NotApplicable: The sheet says that the dut's driver does not show the firmware.
+        SheetUnknown: The sheet names no versions.
         Undecided: A port reports none, or one that cannot be compared.
     """
+    _require_shown(run)
     firmware = run.card.firmware
     if not firmware.is_known:
-        raise NotApplicable(f"sheet {run.card.name} names no firmware versions")
+        raise SheetUnknown(f"sheet {run.card.name} names no firmware versions")
     found = [(port, info.firmware) for port, info in driver_infos(run)]
     judge_versions(run, "firmware", found, firmware, read=firmware.read)
 
@@ -53,10 +55,12 @@ def require_same_on_all_ports(run: Run) -> None:
 
     Raises:
         CardFailure: They differ.
-        NotApplicable: No port reports a version, and the sheet names none.
+        NotApplicable: No port reports a version, and the sheet names none, or says that the dut's driver shows none.
         Undecided: No port reports a version, and the sheet names some.
     """
     found = {port.name: info.firmware for port, info in driver_infos(run)}
+    if not any(found.values()):
+        _require_shown(run)
     if len(set(found.values())) > 1:
         shown = ", ".join(f"{name} {firmware}" for name, firmware in found.items())
         raise CardFailure(f"dut: ports run different firmware: {shown}; expected the same on all")
@@ -65,6 +69,16 @@ def require_same_on_all_ports(run: Run) -> None:
         if not run.card.firmware.is_known:
             raise NotApplicable(f"{said}, and sheet {run.card.name} names none")
         raise Undecided(said)
+
+
+def _require_shown(run: Run) -> None:
+    """Refuse where the sheet says that the dut's driver does not show the firmware that the lists name."""
+    driver = dut_driver(run)
+    if driver.firmware is not None and isinstance(driver.firmware.required, Unknown):
+        reason = driver.firmware.required.unknown
+        raise NotApplicable(
+            f"dut: driver {driver.module} does not show the firmware that sheet {run.card.name} names: {reason}"
+        )
 
 
 class FirmwareChange:

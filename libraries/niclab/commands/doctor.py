@@ -254,6 +254,7 @@ def _sheet_or_card(run: Run) -> Iterator[Finding]:
     try:
         if system is OperatingSystem.LINUX:
             sheet = sheet.of_kernel(server.host.system.kernel())
+        sheet = sheet.of_system(system)
         found = {
             port: disagreements(sheet, system, look(server.host, port.pci, server.interface(port)))
             for port in run.bench.ports

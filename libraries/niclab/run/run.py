@@ -212,7 +212,7 @@ class Run:
                     undo = Action(ActionKind.POWER, server.name, "off")
                     self.journal.register(server.name, "was off and is powered on", undo)
             ensure_ready(self.servers.values())
-            self._read_card_for_kernel()
+            self._read_card_for_driver()
         except BaseException:
             with self._stack:
                 give_leases_back_quietly(self.servers.values())
@@ -239,11 +239,12 @@ class Run:
     def _driver_module(self, system: OperatingSystem) -> str:
         return self.card.driver(system).module
 
-    def _read_card_for_kernel(self) -> None:
-        """Take the facts of the sheet that hold on the kernel of the dut; those of Linux alone differ."""
+    def _read_card_for_driver(self) -> None:
+        """Take the facts of the sheet that hold for the dut's driver; among kernels those of Linux alone differ."""
         dut = self.server(Role.DUT)
         if dut.description.os is OperatingSystem.LINUX:
             self.card = self.card.of_kernel(dut.host.system.kernel())
+        self.card = self.card.of_system(dut.description.os)
 
     def _meet_switch(self) -> None:
         """Require that every switch port of the bench file is open; those that a killed run had shut are by now.

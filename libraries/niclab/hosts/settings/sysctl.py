@@ -14,6 +14,9 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _DEVICE = re.compile(r"dev\.([a-z][a-z0-9_]*)\.([0-9]{1,4})\.(.+)")
 # Firmware and driver versions under the names that drivers give them.
 _FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
+# bxe's fw_version is what it brings along for the chip's own processors, the same on every card; what the card has in
+# its flash is the boot code (sys/dev/bxe/bxe.c, bxe_add_sysctls(): BCM_5710_FW_*_VERSION and bc_ver_str).
+_BOOT_CODE = "bc_version"
 _VERSION = ("driver_version", "component_revision", "iflib.driver_version", "version", "ver.driver_ver")
 # In what a driver says of its device: "... Network Driver, Version - 2.5.15".
 _DRIVER_VERSION = (
@@ -83,9 +86,10 @@ def _value(text: str) -> int | str:
 
 
 def _device(name: str, leaves: dict[str, str]) -> BsdDevice:
+    named = next((leaves[leaf] for leaf in _FIRMWARE if leaves.get(leaf)), None)
     return BsdDevice(
         name=name,
-        firmware=next((leaves[leaf] for leaf in _FIRMWARE if leaves.get(leaf)), None),
+        firmware=f"bc {leaves[_BOOT_CODE]}" if leaves.get(_BOOT_CODE) else named,
         version=next((leaves[leaf] for leaf in _VERSION if leaves.get(leaf)), None)
         or _driver_version(leaves.get("%desc", "")),
     )
