@@ -34,7 +34,7 @@ _HOLDOFF = {"rx-usecs": ("holdoff_tmr_idx", "holdoff_timers"), "rx-frames": ("ho
 
 _SIZES = "cxgbe, by `qsize_rxq` and `qsize_txq`; other drivers fix them or take them from loader.conf"
 
-_HELD = "cxgbe, by its holdoff timers and packet counts; other drivers name no microseconds"
+_HELD = "cxgbe, by its holdoff timers and packet counts; of other drivers no setting is read"
 
 _PAUSED = "cxgbe, by `pause_settings`; ix, em, igb and ixl, by `fc`"
 
@@ -72,7 +72,7 @@ class FreeBsdSettings(FreeBsdDriverCommands):
 
     @partly(_HELD)
     def coalescing(self, iface: str) -> Coalescing:
-        device = self._chelsio(iface, "names no microseconds of its interrupts")
+        device = self._chelsio(iface, "has no coalescing that the lab reads")
         values = {word: self._held(device, word) for word in _HOLDOFF}
         return Coalescing(iface, None, None, values)
 
@@ -114,7 +114,7 @@ class FreeBsdSettings(FreeBsdDriverCommands):
     @partly(_HELD)
     def set_coalescing(self, iface: str, values: Mapping[str, int | bool]) -> Attempt[Coalescing]:
         """``rx-usecs`` and ``rx-frames``: one of the values that the card's lists hold; anything else is refused."""
-        device, changes = self._chelsio(iface, "takes no microseconds for its interrupts"), list[str]()
+        device, changes = self._chelsio(iface, "has no coalescing that the lab sets"), list[str]()
         for word, value in values.items():
             if word not in _HOLDOFF and _PARAMETER.fullmatch(word):
                 return Attempt(f"driver {device.driver} has no {word}", self.coalescing(iface))

@@ -121,7 +121,7 @@ class FreeBsdUndo(FreeBsdDriverCommands):
 
     @partly(_HELD)
     def coalescing(self, iface: str, names: tuple[str, ...]) -> str:
-        device = self._chelsio(iface, "names no microseconds of its interrupts")
+        device = self._chelsio(iface, "has no coalescing that the lab reads")
         leaves = [self._leaf(_HOLDOFF, name)[0] for name in names]
         if not leaves:
             raise BenchFault(f"{self.name}: {iface}: coalescing has nothing to put back")
