@@ -183,6 +183,14 @@ RULES = [
         "drivers.linux.channels",
         "them in the card's own section channels",
     ),
+    (BROADCOM, "      min: 72", "      min: 9999", "drivers.freebsd.mtu.min", "at most max"),
+    (
+        "intel-82574l",
+        'example: "EEPROM V2.1-0"',
+        'example: "2.1-0"',
+        "drivers.freebsd.firmware.example",
+        "a string that is",
+    ),
     (BROADCOM, "  mtu: 9000", "  mtu: 9700", "recommended.mtu", "an MTU the card takes"),
     (BROADCOM, "rings: {rx: 4078}", "rings: {rx: 4096}", "recommended.rings.rx", "a size the card takes"),
     (BROADCOM, "  settable: true", "  settable: false", "recommended.rings", "no rings"),
@@ -366,6 +374,19 @@ def test_a_section_that_is_left_out_is_not_applicable() -> None:
     with pytest.raises(NotApplicable, match=r"^sheet alteon-acenic says nothing about sequence$"):
         card.section(card.sequence, "sequence")
     assert card.section(card.mtu, "mtu").max == 9000
+
+
+def test_a_driver_of_freebsd_may_take_another_mtu_and_show_firmware_in_another_way() -> None:
+    card = load_card(BROADCOM)
+    linux, freebsd = card.of_system(OperatingSystem.LINUX), card.of_system(OperatingSystem.FREEBSD)
+    assert linux.mtu is not None and freebsd.mtu is not None
+    assert (linux.mtu.max, freebsd.mtu.max, freebsd.mtu.min) == (9600, 9184, 72)
+    assert (linux.firmware.is_known, freebsd.firmware.is_known) == (True, False)
+    assert freebsd.pause == card.pause, "of which the sheet says nothing else"
+    firmware = load_card("intel-82574l").of_system(OperatingSystem.FREEBSD).firmware
+    assert firmware.verdict(firmware.read("EEPROM V2.1-0 eTrack 0x80000000")) is VersionVerdict.REQUIRED
+    pause = load_card(INTEL).of_system(OperatingSystem.FREEBSD).pause
+    assert pause is not None and isinstance(pause.autoneg, Unknown) and pause.tx is True
 
 
 def test_the_figures_of_the_model_are_in_no_other_section() -> None:

@@ -31,13 +31,19 @@ from niclab.transports.ssh import ssh_job
 from niclab.transports.ssh.ssh import Result
 from vendor import medium
 
+_OF_A_DRIVER = ("settings.", "drivers.", "firmware.", "counts.counters", "links.link_settings")
 CARDS = {
     "emulex-oce11102": ("",),
     "chelsio-t580-cr": ("",),
-    "intel-82574l": ("settings.pause", "drivers.modinfo", "drivers.reload"),
+    "intel-82574l": _OF_A_DRIVER,
+    "intel-82576": _OF_A_DRIVER,
+    "intel-x520": _OF_A_DRIVER,
+    "broadcom-bcm57810": _OF_A_DRIVER,
+    "solarflare-sfn5122f": _OF_A_DRIVER,
+    "alteon-acenic": _OF_A_DRIVER,
 }
 """Cards, and how the names of the methods begin that are called. Old and new package tools; a port a function, and all
-ports on one; a driver in a package, a module and the kernel; every way to set flow control."""
+ports on one; a driver in a package, a module and the kernel; every way to set flow control, and to show versions."""
 MARK = "niclab mark 0123"
 BANNER = "14,1,1,-;bsd: Copyright (c) 1992-2014 The FreeBSD Project.\n"
 
@@ -190,7 +196,7 @@ def parameter(server: Server) -> None:
 
 
 def features(server: Server) -> None:
-    words = {"TXCSUM": "txcsum", "TSO4": "tso4"}
+    words = {"TXCSUM": "txcsum", "RXCSUM": "rxcsum"}
     undo = server.host.undo.features(server.port, words)
     changed(server, undo, lambda: server.host.settings.set_feature(server.port, "txcsum", False))
 

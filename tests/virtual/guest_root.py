@@ -40,7 +40,9 @@ case $1 in
     case $kind in
     -g) n=$(echo "$1" | sed 's/rx-mini/RX Mini/; s/tx/TX/'); sed -i "4,\$ s/^\($n:\).*/\1\t$2/" "$S/ethtool$kind" ;;
     -c) sed -i "s/^\($1:\).*/\1 $2/" "$S/ethtool$kind" ;;
-    -a) sed -i "s/^\(RX:\).*/\1 $2/; s/^\(TX:\).*/\1 $4/" "$S/ethtool$kind" ;;
+    -a) if [ "$1" = autoneg ]; then sed -i "s/^\(Autonegotiate:\).*/\1 $2/" "$S/ethtool$kind"; shift 2
+        elif grep -q '^Autonegotiate: on' "$S/ethtool$kind"; then exit 0; fi
+        sed -i "s/^\(RX:\).*/\1 $2/; s/^\(TX:\).*/\1 $4/" "$S/ethtool$kind" ;;
     esac ;;
 -i) printf 'driver: be2net\nversion: 6.1\nfirmware-version: 4.4.249.3\n' ;;
 -S) printf 'NIC statistics:\n     txq0: tx_pkts: 90\n     txq0: tx_reqs: 4\n     txq1: tx_reqs: 3\n' ;;

@@ -44,7 +44,7 @@ serve.serve(run)
 """
 """The resident program, with a line of the log for each call."""
 _ON_SERVER = re.compile(
-    r'(?<!loadfw )(?=/boot/(?:loader\.conf|modules|firmware)|/dev/console)|(?<=")(?=\$d/if_|\$d/oce)'
+    r'(?<!loadfw )(?=/boot/(?:loader\.conf|modules|firmware)|/dev/console)|(?<=")(?=\$d/if_|\$d/oce|\$d/sfxge)'
 )
 """Places in a command where the name of a file of the server begins."""
 _STARTS_WITHIN_S = 20.0

@@ -36,6 +36,13 @@ RELEASE_10 = Release(
     2014,
 )
 """That of the time of the Chelsio paper, with T5 cards in its kernel's drivers and pkg."""
+RELEASE_13 = Release(
+    "13.2-RELEASE",
+    "FreeBSD 13.2-RELEASE releng/13.2-n254617-525ecfdad597 GENERIC",
+    1302001,
+    2021,
+)
+"""Its Intel drivers are those of iflib(4), and its tools print what those of 10 do; the year is that of its banner."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,8 @@ class Driver:
     """A driver of FreeBSD for the card of a driver of Linux; from its manual page (section 4) and its sources.
 
     ``name``: of the newbus device of a PCI function, ``port``: of its ports. ``module``: its file, without ``.ko``.
-    ``built_in``: in the kernel GENERIC. ``counters``: sysctl -> file of the kernel's statistics below, and what the
+    ``built_in``: in the kernel GENERIC. ``firmware_form``: what of the firmware string below is shown, and how.
+    ``counters``: sysctl -> file of the kernel's statistics below, and what the
     count is divided by. ``acting``: settings of a port that act on the card. ``flashes``: the setting of a function
     that takes the name of a firmware module, and has its image written. ``statistics``: sysctl -> counter of
     ``ethtool -S``, of which all queues are added up.
@@ -58,6 +66,7 @@ class Driver:
     media: str | None = None
     version_name: str | None = None
     firmware_name: str | None = None
+    firmware_form: tuple[str, str] = (r"([^ ,]*).*", r"\1")
     release: Release = RELEASE_10
     simplex_when_down: bool = True
     constants: Mapping[str, str] = field(default_factory=dict)
@@ -66,6 +75,17 @@ class Driver:
     flashes: str | None = None
     statistics: Mapping[str, str] = field(default_factory=dict)
 
+
+_INTEL_COUNTERS: Mapping[str, tuple[str, int]] = {
+    "mac_stats.good_octets_recvd": ("rx_bytes", 1),
+    "mac_stats.good_pkts_recvd": ("rx_packets", 1),
+    "mac_stats.mcast_pkts_recvd": ("multicast", 1),
+    "mac_stats.crc_errs": ("rx_crc_errors", 1),
+    "mac_stats.missed_packets": ("rx_missed_errors", 1),
+    "mac_stats.good_octets_txd": ("tx_bytes", 1),
+    "mac_stats.good_pkts_txd": ("tx_packets", 1),
+}
+"""Counters of em and igb (sys/dev/e1000/if_em.c, em_add_hw_stats())."""
 
 DRIVERS: Mapping[str, Driver] = {
     "be2net": Driver(
@@ -117,33 +137,101 @@ DRIVERS: Mapping[str, Driver] = {
             "txq.0.tso_wrs": "tso",
         },
     ),
-    "bnx2x": Driver("bxe", "bxe", "if_bxe", "QLogic NetXtreme II BCM57810 10GbE", built_in=True, media="10Gbase-SR"),
+    "bnx2x": Driver(
+        "bxe",
+        "bxe",
+        "if_bxe",
+        "QLogic NetXtreme II BCM57810 10GbE",
+        built_in=True,
+        media="10Gbase-SR",
+        firmware_name="bc_version",
+        firmware_form=(r".*\bbc (\S+).*", r"\1"),
+        release=RELEASE_13,
+        # What it brings along for the chip's processors, the same on every card (ecore_hsi.h, BCM_5710_FW_*).
+        constants={"version": "1.78.91", "fw_version": "7.13.11.0"},
+        counters={
+            "rx_bytes": ("rx_bytes", 1),
+            "rx_ucast_packets": ("rx_packets", 1),
+            "rx_mcast_packets": ("multicast", 1),
+            "rx_crc_errors": ("rx_crc_errors", 1),
+            "rx_discards": ("rx_missed_errors", 1),
+            "tx_bytes": ("tx_bytes", 1),
+            "tx_ucast_packets": ("tx_packets", 1),
+        },
+    ),
     "ixgbe": Driver(
         "ix",
         "ix",
-        "ixgbe",
-        "Intel(R) PRO/10GbE PCI-Express Network Driver, Version - 2.5.15",
+        "if_ix",
+        "Intel(R) X520 82599ES (SFI/SFP+)",
         built_in=True,
         media="10Gbase-SR",
+        release=RELEASE_13,
+        constants={"iflib.driver_version": "4.0.1-k", "fw_version": "eTrack 0x80000887"},
+        counters={
+            "mac_stats.good_octets_rcvd": ("rx_bytes", 1),
+            "mac_stats.good_pkts_rcvd": ("rx_packets", 1),
+            "mac_stats.mcast_pkts_rcvd": ("multicast", 1),
+            "mac_stats.crc_errs": ("rx_crc_errors", 1),
+            "mac_stats.good_octets_txd": ("tx_bytes", 1),
+            "mac_stats.good_pkts_txd": ("tx_packets", 1),
+        },
         acting=("fc",),
     ),
-    "sfc_siena": Driver("sfxge", "sfxge", "sfxge", "Solarflare SFC9000 family", plug_and_play=True, media="10Gbase-SR"),
-    "acenic": Driver("ti", "ti", "if_ti", "Alteon AceNIC 1000baseSX Gigabit Ethernet", built_in=True),
+    "sfc_siena": Driver(
+        "sfxge",
+        "sfxge",
+        "sfxge",
+        "Solarflare SFC9000 family",
+        media="10Gbase-SR",
+        release=RELEASE_13,
+        constants={"version": "v4.8.0.1019"},
+        counters={
+            "stats.rx_octets": ("rx_bytes", 1),
+            "stats.rx_pkts": ("rx_packets", 1),
+            "stats.rx_multicst_pkts": ("multicast", 1),
+            "stats.rx_fcs_errors": ("rx_crc_errors", 1),
+            "stats.tx_octets": ("tx_bytes", 1),
+            "stats.tx_pkts": ("tx_packets", 1),
+        },
+    ),
+    "acenic": Driver(
+        "ti",
+        "ti",
+        "if_ti",
+        "Alteon AceNIC 1000baseSX Gigabit Ethernet",
+        built_in=True,
+        media="1000baseSX",
+        release=RELEASE_13,
+        constants={"rx_coal_ticks": "170", "rx_max_coal_bds": "64", "tx_max_coal_bds": "32"},
+    ),
     "e1000e": Driver(
         "em",
         "em",
         "if_em",
-        "Intel(R) PRO/1000 Network Connection 7.4.2",
+        "Intel(R) 82574L",
         built_in=True,
+        firmware_name="fw_version",
+        firmware_form=(r"(\S+).*", r"EEPROM V\1"),
+        release=RELEASE_13,
+        constants={"iflib.driver_version": "7.7.8-fbsd"},
+        counters=_INTEL_COUNTERS,
         acting=("fc",),
+        statistics={"mac_stats.tso_txd": "tx_tcp_seg_good"},
     ),
     "igb": Driver(
         "igb",
         "igb",
         "if_igb",
-        "Intel(R) PRO/1000 Network Connection, Version - 2.5.3-k",
+        "Intel(R) PRO/1000 82576",
         built_in=True,
+        firmware_name="fw_version",
+        firmware_form=(r"([0-9]+\.[0-9]+)\.([0-9]+).*", r"EEPROM V\1-\2"),
+        release=RELEASE_13,
+        constants={"iflib.driver_version": "2.5.19-fbsd"},
+        counters=_INTEL_COUNTERS,
         acting=("fc",),
+        statistics={"mac_stats.tso_txd": "tx_tcp_seg_good"},
     ),
 }
 """By the driver of Linux of the card's model."""
@@ -159,16 +247,6 @@ BELOW: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Offload -> feature of the kernel below, and the words of ethtool that switch it. LRO is in the driver on FreeBSD;
 below, received segments are merged by GRO."""
-
-_USUAL_OPTIONS: tuple[Mapping[str, Any], ...] = (
-    {"name": "rx-checksum", "label": "RXCSUM", "bit": 0, "words": ("rxcsum",)},
-    {"name": "tx-checksum", "label": "TXCSUM", "bit": 1, "words": ("txcsum",), "clears": ("tso4",)},
-    {"name": "vlan-mtu", "label": "VLAN_MTU", "bit": 3, "change": "fixed"},
-    {"name": "vlan-insert", "label": "VLAN_HWTAGGING", "bit": 4, "words": ("vlanhwtag",)},
-    {"name": "vlan-checksum", "label": "VLAN_HWCSUM", "bit": 7, "words": ("vlanhwcsum",)},
-    {"name": "tso4", "label": "TSO4", "bit": 8, "words": ("tso4",)},
-)
-"""Options that ifconfig(8) calls usual, for a card whose model does not say what it can on FreeBSD."""
 
 
 def of(card: str) -> dict[str, Any]:
@@ -207,7 +285,7 @@ def rendered(card: str) -> str:
 
 
 def _driver(card: str, model: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
-    pci, own = model["pci"], model.get("freebsd") or {}
+    pci, own = model["pci"], cardmodel.field(model, card, "freebsd", dict)
     version, tunables = own.get("version", ""), own.get("tunables", {})
     return {
         "linux": model["driver"],
@@ -224,6 +302,8 @@ def _driver(card: str, model: Mapping[str, Any], driver: Driver) -> dict[str, An
         "version_name": driver.version_name if version else None,
         "version_text": f"///{version}///",
         "firmware_name": driver.firmware_name,
+        "firmware_form": list(driver.firmware_form),
+        "mtu": dict(own.get("mtu", {})),
         "tunables": tunables,
         "loader_tunables": {f"hw.{driver.name}.{name}": value for name, value in tunables.items()},
         "constants": dict(driver.constants),
@@ -231,7 +311,7 @@ def _driver(card: str, model: Mapping[str, Any], driver: Driver) -> dict[str, An
         "acting": list(driver.acting),
         "flashes": driver.flashes,
         "statistics": dict(driver.statistics),
-        "options": [_rule(row) for row in own.get("options", _USUAL_OPTIONS)],
+        "options": [_rule(row) for row in own["options"]],
     }
 
 

@@ -50,8 +50,8 @@ def lay(tree: Path, card: str) -> None:
     """Lay modules, packages and /boot/loader.conf of a server with that card into ``tree/once``.
 
     A driver that comes as a package is installed and set to be loaded at boot, as the vendor's manual says; one that
-    comes with the system has its file in /boot/kernel. For the architecture that the vendor has published by mistake
-    there is a package as well.
+    comes with the system has its file in /boot/kernel, and is set to be loaded where nothing else loads it. For the
+    architecture that the vendor has published by mistake there is a package as well.
     """
     once, driver = tree / "once", facts.driver_of(card)
     for name in ("kernel", "if_lagg.ko", "if_vlan.ko", "if_tap.ko"):
@@ -65,7 +65,8 @@ def lay(tree: Path, card: str) -> None:
     if not package:
         if not driver.built_in:
             _write(once / "boot/kernel" / f"{driver.module}.ko", module_file("amd64"))
-        _write(once / "boot/loader.conf", b"")
+        by_loader = not (driver.built_in or driver.plug_and_play)
+        _write(once / "boot/loader.conf", f'{driver.module}_load="YES"\n'.encode() if by_loader else b"")
         return
     name, version = str(package["name"]), str(package["required"][0])
     for architecture in _MACHINES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -56,8 +57,8 @@ def _function(device: Device, fact: Mapping[str, Any]) -> Leaves:
     if names and fact["firmware_name"]:
         _, said, _ = run("ethtool", "-i", names[0])
         line = next((row for row in said.splitlines() if row.startswith("firmware-version:")), "")
-        running = line.partition(":")[2].strip()
-        yield f"{device.tree}.{fact['firmware_name']}", running.split(" ")[0].rstrip(",")
+        pattern, shown = fact["firmware_form"]
+        yield f"{device.tree}.{fact['firmware_name']}", re.sub(pattern, shown, line.partition(":")[2].strip())
     set_to, environment = remembered("sysctl"), remembered("kenv")
     for leaf, default in fact["tunables"].items():
         loader = environment.get(f"hw.{split_unit(device.name)[0]}.{leaf}", default)

@@ -34,6 +34,7 @@ TABLE = {
     19: "LINKSTATE",
     21: "RXCSUM_IPV6",
     22: "TXCSUM_IPV6",
+    23: "HWSTATS",
 }
 """Names of the bits (sys/net/if.h)."""
 WORDS = {
@@ -55,8 +56,12 @@ WORDS = {
     "toe": (14, 15),
     "vlanhwfilter": (16,),
     "vlanhwtso": (18,),
+    "rxcsum6": (21,),
+    "txcsum6": (22,),
 }
 """Words of ifconfig, and the bits that each asks for (sbin/ifconfig/ifconfig.c)."""
+_CHECKSUMS = (1, 22)
+"""Bits without which a driver that says so segments nothing."""
 _HELD = "held"
 
 
@@ -99,15 +104,25 @@ def change(iface: str, word: str) -> None:
         _switch(iface, rules, rule, on, word)
 
 
+def deliver(iface: str) -> None:
+    """Switch the features of a port that has just got its driver as this system's driver delivers them."""
+    fact = fact_of(iface)
+    for rule in fact["options"] if fact else ():
+        below = _below(iface)
+        feature = below.get(rule["below"] or "")
+        if feature is not None and not feature[1] and feature[0] is not rule["default"]:
+            _tell(iface, rule, rule["default"], below, {})
+
+
 def _switch(iface: str, rules: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], on: bool, word: str) -> None:
     below, state = _below(iface), remembered(f"options-{iface}")
-    if on and rule["change"] == "not-on" and rule["error"]:
-        raise Refusal(f"ifconfig: {word}: {rule['error']}")
-    if rule["change"] == "fixed" or (rule["change"] == "not-off" and not on) or (rule["change"] == "not-on" and on):
-        return
     if _is_on(rule, below, state) is on:
         return
-    masters = [other for other in rules if rule["name"] in other["clears"] and other["bit"] == 1]
+    if rule["change"] == "fixed" or (rule["change"] == "not-off" and not on) or (rule["change"] == "not-on" and on):
+        if rule["error"]:
+            raise Refusal(f"ifconfig: {word}: {rule['error']}")
+        return
+    masters = [other for other in rules if rule["name"] in other["clears"] and other["bit"] in _CHECKSUMS]
     if on and any(not _is_on(master, below, state) for master in masters):
         raise Refusal(f"ifconfig: {word}: Resource temporarily unavailable")
     before = {other["label"]: _is_on(other, below, state) for other in rules}

@@ -61,7 +61,7 @@ def _chosen(letters: list[str]) -> list[str]:
 
 def show(iface: str, *, media: bool) -> None:
     """Print an interface; ``media``: with its capabilities and the media it takes."""
-    print(f"{iface}: flags={_flags(iface)} metric 0 mtu {links.value(iface, 'mtu')}")
+    print(f"{iface}: flags={_flags(iface)} metric 0 mtu {links.mtu(iface)}")
     able, on = _options(iface)
     if on:
         print(f"\toptions={features.named(on)}")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import features
 import kld
 import links
-from below import Refusal, kernel_says, remember, remembered, run
+from below import Refusal, fact_of, kernel_says, remember, remembered, run
 
 _MIIMON_MS = "100"
 _LAGG = "if_lagg"
@@ -140,9 +140,13 @@ def _rename(iface: str, name: str) -> None:
 def _mtu(iface: str, value: str) -> None:
     if not value.isdecimal():
         raise Refusal(f"ifconfig: {value}: bad value")
-    status, _, _ = run("ip", "link", "set", "dev", links.below_name(iface), "mtu", value)
-    if status:
+    fact = fact_of(iface)
+    limits = fact["mtu"] if fact else {}
+    taken = not limits or limits["min"] <= int(value) <= limits["max"]
+    wanted = str(min(int(value), limits.get("below", int(value))))
+    if not taken or run("ip", "link", "set", "dev", links.below_name(iface), "mtu", wanted)[0]:
         raise Refusal("ifconfig: ioctl (set mtu): Invalid argument")
+    remember(f"mtu-{iface}", {wanted: value} if wanted != value else {})
 
 
 def _protocol(iface: str, value: str) -> None:

@@ -201,6 +201,7 @@ def found(name: str) -> tuple[str, str | None]:
 
 def attach(linux: str) -> None:
     """Wait until the driver's ports are there, give them the names they have on this system, and say so."""
+    import features
     from probe import announce
 
     functions(again=True)
@@ -216,6 +217,7 @@ def attach(linux: str) -> None:
         for port, old in enumerate(netdevs(address)):
             unit = int(device[len(driver) :]) * int(fact["ports_per_function"]) + port
             rename(old, f"{fact['port']}{unit}")
+            features.deliver(f"{fact['port']}{unit}")
         announce(address, device, fact)
 
 

@@ -6,7 +6,7 @@ import itertools
 import os
 from dataclasses import dataclass
 
-from below import ROOT, read, run
+from below import ROOT, read, remembered, run
 
 LOOPBACK = "lo0"
 _UP = 0x1
@@ -32,6 +32,12 @@ def exists(iface: str) -> bool:
 def value(iface: str, file: str) -> str:
     """One file of an interface in sysfs; empty when it cannot be read."""
     return (read(f"/sys/class/net/{below_name(iface)}/{file}") or "").strip()
+
+
+def mtu(iface: str) -> str:
+    """The MTU as this system's driver has it: where that of the kernel below takes less, it was given its largest."""
+    now = value(iface, "mtu")
+    return remembered(f"mtu-{iface}").get(now, now)
 
 
 def index(iface: str) -> int:

@@ -61,7 +61,7 @@ _USAGE = (
 
 def _rows(iface: str, columns: list[str]) -> list[list[str]]:
     """The row of the link, and one of each address."""
-    mtu, down = links.value(iface, "mtu"), "" if links.is_up(iface) else "*"
+    mtu, down = links.mtu(iface), "" if links.is_up(iface) else "*"
     mac = iface if iface == links.LOOPBACK else links.value(iface, "address")
     counted = {name: links.value(iface, f"statistics/{_FILES[name]}") for name in columns}
     if "Idrop" in counted:

@@ -109,7 +109,7 @@ def _print(family: str, routes: list[Route], *, wide: bool) -> None:
         {
             **{"Destination": _destination(route), "Gateway": route.gateway, "Flags": route.flags},
             **dict.fromkeys(counted, "0"),
-            **{"Mtu": links.value(route.iface, "mtu"), "Netif": route.iface},
+            **{"Mtu": links.mtu(route.iface), "Netif": route.iface},
         }
         for route in routes
     ]

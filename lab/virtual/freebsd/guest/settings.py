@@ -51,7 +51,8 @@ def change(iface: str, leaf: str, value: str) -> str:
         words = ["-C", iface, "rx-frames", str(0 if number == -1 else _of(PACKETS, number, iface, leaf))]
     elif leaf in ("pause_settings", "fc") and 0 <= number < 2 * _AUTONEG:
         receive, send = ("on" if number & bit else "off" for bit in (_PAUSE_RX, _PAUSE_TX))
-        words = ["-A", iface, "rx", receive, "tx", send]
+        # Intel's drivers below take no direction while they negotiate, which ``fc`` says nothing of.
+        words = ["-A", iface, *(("autoneg", "off") if leaf == "fc" else ()), "rx", receive, "tx", send]
     else:
         raise Refusal(f"{_oid(iface, leaf)}: Invalid argument")
     status, _, said = run("ethtool", *words)
