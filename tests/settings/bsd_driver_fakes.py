@@ -16,7 +16,7 @@ from niclab.card import Card, Changeable
 from niclab.hosts.settings.features import CAPABILITIES
 
 WORDS = {each.word: each for each in CAPABILITIES if each.word}
-BUSY, AGAIN = "Device busy", "Resource temporarily unavailable"
+BUSY, AGAIN, INVALID = "Device busy", "Resource temporarily unavailable", "Invalid argument"
 
 
 class BsdShell:
@@ -132,4 +132,136 @@ class Oce(BsdShell):
     iface = "oce0"
 
 
-DRIVERS: dict[str, type[BsdShell]] = {"if_cxgbe": Cxgbe, "oce": Oce}
+class OfTheSource(BsdShell):
+    """A driver whose capabilities are those that its source gives an interface, whatever the sheet says."""
+
+    able: str
+    off = ""
+    """Capabilities, and those of them that it leaves off when it attaches."""
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(card)
+        self.labels, self.fixed = self.able.split(), set[str]()
+        self.on = set(self.labels) - set(self.off.split())
+
+    def switch(self, label: str, on: bool) -> str:
+        """net/if.c, ifhwioctl(): what is no capability is refused; a driver sees what differs from what is on."""
+        if label not in self.labels:
+            return INVALID if on else ""
+        return "" if (label in self.on) is on else self.toggle(label)
+
+    def toggle(self, label: str) -> str:
+        """Change a capability; the words of a refusal, or nothing."""
+        self.on ^= {label}
+        return ""
+
+
+class Iflib(OfTheSource):
+    """net/iflib.c, iflib_if_ioctl(): IFCAP_FLAGS and WOL are toggled; receive checksums of IPv4 and IPv6 as one."""
+
+    able = (
+        "RXCSUM TXCSUM VLAN_MTU VLAN_HWTAGGING JUMBO_MTU VLAN_HWCSUM TSO4 TSO6 LRO WOL_UCAST WOL_MCAST WOL_MAGIC"
+        " VLAN_HWFILTER VLAN_HWTSO RXCSUM_IPV6 TXCSUM_IPV6 HWSTATS"
+    )
+    """e1000/if_em.c, EM_CAPS and IGB_CAPS, and ixgbe/ixgbe.h, IXGBE_CAPS, are the same."""
+
+    def toggle(self, label: str) -> str:
+        sums = {"RXCSUM", "RXCSUM_IPV6"}
+        if label != "JUMBO_MTU":  # it is not in IFCAP_FLAGS, and nothing is said
+            self.on ^= sums if label in sums else {label}
+        return ""
+
+
+class Igb(Iflib):
+    """e1000/if_em.c of FreeBSD 14. All ports have one ``fc`` together; it shows what was written, whatever that is."""
+
+    iface = "igb0"
+    off = "WOL_UCAST WOL_MCAST WOL_MAGIC"
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(card)
+        self.fc = f"dev.{self.iface[:-1]}.0.fc"
+        self.tree |= {self.fc: "3", "requested_mode": "3"}  # em_reset(): e1000_fc_full
+        self.last = "0"  # of the softc, which nobody gives another value before
+
+    def write(self, name: str, value: str) -> str:
+        """em_set_flowcntl(): what it had last is no news, so that a first 0 does nothing; other numbers are ignored."""
+        if name == self.fc and value != self.last and value in ("0", "1", "2", "3"):
+            self.last = self.tree["requested_mode"] = value
+        return super().write(name, value)
+
+
+class Em(Igb):
+    """The same file; em_if_attach_pre() has no segmentation on for the e1000_82574."""
+
+    iface = "em0"
+    off = f"{Igb.off} TSO4 TSO6"
+
+
+class Ix(Iflib):
+    """ixgbe/if_ix.c, ixgbe_sysctl_flowcntl() and ixgbe_set_flowcntl(), of a link that negotiates no pause frames."""
+
+    iface = "ix0"
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(card)
+        self.tree["dev.ix.0.fc"] = "3"  # current_mode, once the link was up: ixgbe_flow_control, ixgbe_fc_full
+
+    def write(self, name: str, value: str) -> str:
+        return super().write(name, value) if value in ("0", "1", "2", "3") else INVALID
+
+
+class Bxe(OfTheSource):
+    """bxe/bxe.c: bxe_init_ifnet(), all on; bxe_ioctl(), each by itself."""
+
+    iface = "bxe0"
+    able = (
+        "RXCSUM TXCSUM VLAN_MTU VLAN_HWTAGGING JUMBO_MTU VLAN_HWCSUM TSO4 TSO6 LRO WOL_MAGIC VLAN_HWFILTER VLAN_HWTSO"
+    )
+
+    def toggle(self, label: str) -> str:
+        if label in ("VLAN_HWCSUM", "VLAN_MTU", "VLAN_HWTAGGING", "VLAN_HWFILTER"):  # "not supported"
+            return INVALID
+        return "" if label in ("JUMBO_MTU", "WOL_MAGIC") else super().toggle(label)
+
+
+class Sfxge(OfTheSource):
+    """sfxge/sfxge.c: SFXGE_CAP, and sfxge_if_ioctl(). No tags with an SFC9020 (siena_nic.c)."""
+
+    iface = "sfxge0"
+    able = (
+        "RXCSUM TXCSUM VLAN_MTU JUMBO_MTU VLAN_HWCSUM TSO4 TSO6 LRO VLAN_HWTSO LINKSTATE RXCSUM_IPV6 TXCSUM_IPV6"
+        " HWSTATS"
+    )
+
+    def toggle(self, label: str) -> str:
+        sums = {"TSO4": "TXCSUM", "TSO6": "TXCSUM_IPV6"}
+        if label in ("VLAN_MTU", "JUMBO_MTU", "LINKSTATE", "HWSTATS"):  # SFXGE_CAP_FIXED
+            return INVALID
+        if label not in self.on and label in sums and sums[label] not in self.on:
+            return AGAIN
+        super().toggle(label)
+        self.on -= {cut for cut, needed in sums.items() if needed not in self.on}
+        return ""
+
+
+class Ti(OfTheSource):
+    """ti/if_ti.c: ti_attach(), all on; ti_ioctl()."""
+
+    iface = "ti0"
+    able = "RXCSUM TXCSUM VLAN_MTU VLAN_HWTAGGING VLAN_HWCSUM LINKSTATE"
+
+    def toggle(self, label: str) -> str:
+        return "" if label in ("VLAN_MTU", "LINKSTATE") else super().toggle(label)
+
+
+DRIVERS: dict[str, type[BsdShell]] = {
+    "if_cxgbe": Cxgbe,
+    "oce": Oce,
+    "if_bxe": Bxe,
+    "if_em": Em,
+    "if_igb": Igb,
+    "if_ix": Ix,
+    "if_ti": Ti,
+    "sfxge": Sfxge,
+}

@@ -39,15 +39,21 @@ K = ChangeKind
 RINGS, SUMS, CUT, MERGED = {K.RX_RING, K.TX_RING}, {K.CHECKSUM, K.SCATTER_GATHER}, {K.SEGMENTATION}, {K.MERGING}
 TIMES = {K.COALESCING, K.PAUSE}
 KINDS = {
+    ("alteon-acenic", FREEBSD): {K.CHECKSUM, K.VLAN},
     ("alteon-acenic", LINUX): MERGED,
+    ("broadcom-bcm57810", FREEBSD): {K.CHECKSUM, *CUT, *MERGED},
     ("broadcom-bcm57810", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("chelsio-t580-cr", FREEBSD): {*TIMES, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
     ("chelsio-t580-cr", LINUX): {*TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("emulex-oce11102", FREEBSD): {K.CHECKSUM, *CUT, *MERGED, K.VLAN},
     ("emulex-oce11102", LINUX): {*TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("intel-82574l", FREEBSD): {K.PAUSE, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
     ("intel-82574l", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("intel-82576", FREEBSD): {K.PAUSE, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
     ("intel-82576", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("intel-x520", FREEBSD): {K.PAUSE, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
     ("intel-x520", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("solarflare-sfn5122f", FREEBSD): {K.CHECKSUM, *CUT, *MERGED},
     ("solarflare-sfn5122f", LINUX): {*RINGS, K.PAUSE, *SUMS, *CUT, *MERGED, K.HASH},
 }
 """Kinds of settings that the card has: no more, and none is lost."""
