@@ -42,7 +42,8 @@ RELEASE_13 = Release(
     1302001,
     2021,
 )
-"""Its Intel drivers are those of iflib(4), and its tools print what those of 10 do; the year is that of its banner."""
+"""Its Intel drivers are those of iflib(4), here with what those of 14 show (``fw_version``). Its version is what users'
+``uname -v`` printed, the year that of boot messages of 13.0 to 13.2; the number follows the scheme of sys/param.h."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ DRIVERS: Mapping[str, Driver] = {
         firmware_name="bc_version",
         firmware_form=(r".*\bbc (\S+).*", r"\1"),
         release=RELEASE_13,
-        # What it brings along for the chip's processors, the same on every card (ecore_hsi.h, BCM_5710_FW_*).
+        # fw_version is what it brings along for the chip's processors, the same on every card (bxe_add_sysctls(),
+        # BCM_5710_FW_*_VERSION); its value is made up.
         constants={"version": "1.78.91", "fw_version": "7.13.11.0"},
         counters={
             "rx_bytes": ("rx_bytes", 1),
@@ -167,6 +169,7 @@ DRIVERS: Mapping[str, Driver] = {
         built_in=True,
         media="10Gbase-SR",
         release=RELEASE_13,
+        # The form is that of ixgbe_sbuf_fw_version(); the number is made up.
         constants={"iflib.driver_version": "4.0.1-k", "fw_version": "eTrack 0x80000887"},
         counters={
             "mac_stats.good_octets_rcvd": ("rx_bytes", 1),
@@ -182,7 +185,7 @@ DRIVERS: Mapping[str, Driver] = {
         "sfxge",
         "sfxge",
         "sfxge",
-        "Solarflare SFC9000 family",
+        "Solarflare SFC9000 family",  # until sfxge_vpd_init() puts the product's name there, where the card has one
         media="10Gbase-SR",
         release=RELEASE_13,
         constants={"version": "v4.8.0.1019"},
@@ -209,7 +212,7 @@ DRIVERS: Mapping[str, Driver] = {
         "em",
         "em",
         "if_em",
-        "Intel(R) 82574L",
+        "Intel(R) Gigabit CT 82574L",
         built_in=True,
         firmware_name="fw_version",
         firmware_form=(r"(\S+).*", r"EEPROM V\1"),

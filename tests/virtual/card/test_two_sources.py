@@ -39,7 +39,7 @@ BITS = {
     "rx-hash": {"RXHASH"},
     "ntuple": {"NTUPLE"},
 }
-NAMELESS = {"WOL_MAGIC", "LINKSTATE", "RXCSUM_IPV6", "TXCSUM_IPV6", "HWSTATS"}
+NAMELESS = {"WOL_UCAST", "WOL_MCAST", "WOL_MAGIC", "LINKSTATE", "RXCSUM_IPV6", "TXCSUM_IPV6", "HWSTATS"}
 """Capabilities of FreeBSD for which the sheets have no neutral name, as no check asks of them."""
 DIFFERENT: dict[tuple[str, str], str] = {}
 """Card and fact -> why sheet and model may differ."""
