@@ -15,32 +15,21 @@ from niclab.hosts.parity import emulated, not_available, partly
 from niclab.hosts.settings.settings_records import Attempt, ChangedFile, Package
 
 _KERNEL_FOLDER = "/boot/kernel/"
-
 _RELOAD_TIMEOUT_S = 180
-
 _PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
-
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
-
 _NO_SUMS = "pkg_info compares no files, and nothing of `pkg check` is read"
-
 _NO_RESET = "no command asks a driver to reset its card"
-
 _NO_SIGNER = "a repository is signed, a package is not"
-
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
-
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")
-
 _INSTALL_TIMEOUT_S = 300
-
 _MISSING = ("No packages available to install matching", "unable to fetch", "can't stat package file")
 
 _NEW, _OLD = "pkg", "pkg_info"
 
 # ABI as pkg prints it: FreeBSD:13:amd64, and freebsd:10:x86:64 before release 1.4 of pkg.
 _ABI = re.compile(r"(?i:freebsd):[0-9]{1,2}:(\S+)")
-
 _ARCHITECTURES = {"x86:64": "amd64", "x86:32": "i386"}
 
 # Packages of pkg_add do not say their architecture; the module in them does, as file(1) words it.

@@ -26,20 +26,14 @@ from niclab.hosts.settings.features import CAPABILITIES
 from niclab.hosts.settings.settings_records import Attempt
 
 _PARAMETER = re.compile(r"[a-z]{2,8}(-[a-z]{2,8}){1,3}")
-
 _RINGS = {"rx": "qsize_rxq", "tx": "qsize_txq"}
 
 # Neutral word -> (the setting that holds an index, the list at the parent device that it points into).
 _HOLDOFF = {"rx-usecs": ("holdoff_tmr_idx", "holdoff_timers"), "rx-frames": ("holdoff_pktc_idx", "holdoff_pkt_counts")}
-
 _SIZES = "cxgbe, by `qsize_rxq` and `qsize_txq`; other drivers fix them or take them from loader.conf"
-
 _HELD = "cxgbe, by its holdoff timers and packet counts; of other drivers no setting is read"
-
 _PAUSED = "cxgbe, by `pause_settings`; ix, em, igb and ixl, by `fc`"
-
 _QUEUES = "cxgbe, by `nrxq` and `ntxq`"
-
 _LOADER_ONLY = "drivers take their numbers of queues from loader.conf"
 
 
