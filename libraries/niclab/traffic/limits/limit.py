@@ -20,7 +20,7 @@ from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import discarded, endpoints, measuring, retransmissions
-from niclab.traffic.runs.asker import ToldAsker
+from niclab.traffic.runs.asker import Enough, ToldAsker
 from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.progress import Tell
@@ -176,12 +176,7 @@ def ask(
         def one_run() -> float:
             return asker.told(mbps(asker.keep(session.measure(order))))
 
-        def settled(values: Sequence[float]) -> bool:
-            resent = retransmissions.result(run, asker.counted(values), plan)
-            is_open = resent is not None and resent.decision is Decision.UNDECIDED
-            return not is_open and against.decided(values)
-
-        values, result = asker.limit(one_run, expected, UNIT, settled)
+        values, result = asker.limit(one_run, expected, UNIT, _settled(run, asker, plan, against))
     add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
     return LimitAnswer(
         subject=name,
@@ -193,6 +188,17 @@ def ask(
         against=against,
         resent=asker.bounded(retransmissions.result(run, asker.counted(values), plan)),
     )
+
+
+def _settled(run: Run, asker: ToldAsker, plan: SamplingPlan, against: Against) -> Enough:
+    """Tell whether nothing else is open: neither retransmissions nor the comparison with the baseline."""
+
+    def settled(values: Sequence[float]) -> bool:
+        resent = retransmissions.result(run, asker.counted(values), plan)
+        is_open = resent is not None and resent.decision is Decision.UNDECIDED
+        return not is_open and against.decided(values)
+
+    return settled
 
 
 def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) -> Ends:
