@@ -125,6 +125,7 @@ def test_a_switch_is_used_and_left_as_it_was(bench: FakeBench, switch: FakeSwitc
 
 def test_verdicts_keep_their_names(bench: FakeBench) -> None:
     bench.dut.nics[0].device = replace(bench.dut.nics[0].device, device_id="10d4")
+    bench.edit(bench.sheet, ("required: {unknown: nobody measured it}", 'required: ["2.1-0"]'))
     for nic in bench.dut.nics:
         nic.info = replace(nic.info, firmware=None)
     for ssh in bench.ssh.values():
@@ -135,14 +136,14 @@ Red
 Fault
     BMC Should Report Power    peer    OFF
 Skipped
-    Firmware Should Be As On The Sheet
+    Package Should Be As On The Sheet
 Undecided
     All Ports Should Run The Same Firmware
 """
     results = run(bench, tests)
     assert results["Red"].message.startswith("CardFailure: dut.p0 (0000:01:00.0) is 8086:10d4")
     assert results["Fault"].message == "BenchFault: peer: FakeBmc reports power on; expected off"
-    assert results["Skipped"].skipped and "names no firmware versions" in results["Skipped"].message
+    assert results["Skipped"].skipped and "no package of it is named" in results["Skipped"].message
     assert results["Undecided"].failed and results["Undecided"].message.startswith("Undecided: dut: none of")
     evidence = {path.name for path in (bench.folder / "out" / "evidence").iterdir()}
     assert any("dut-console" in name for name in evidence), evidence

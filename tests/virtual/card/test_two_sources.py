@@ -196,7 +196,7 @@ def differences(name: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", cardmodel.names())
+@pytest.mark.parametrize("name", [file.stem for file in sorted((ROOT / "lab/cards").glob("*.yaml"))])
 def test_sheet_and_model_say_the_same_of_freebsd(name: str) -> None:
     """Also of the cards of QEMU, whose drivers below are Linux' own and whose other facts nobody models."""
     card, model = load_card(name), cardmodel.read(name)
