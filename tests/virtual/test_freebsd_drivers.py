@@ -1,4 +1,4 @@
-"""What FreeBSD's drivers of single cards do: by their sources, on a root of files."""
+"""FreeBSD's drivers of single cards do what their sources say, on a root of files."""
 
 from __future__ import annotations
 

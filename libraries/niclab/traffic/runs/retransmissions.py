@@ -25,7 +25,7 @@ UNSEEN = 3.7
 
 
 def seconds_needed(run: Run, mbps: float) -> float:
-    """How long TCP must run until no retransmission at all can be told from as many as the sheet allows.
+    """Return how long TCP must run until no retransmission at all is fewer than the sheet allows beyond doubt.
 
     Args:
         run: The qualification run, for its card.
