@@ -94,6 +94,15 @@ def test_one_wrong_port_is_named(bench: FakeBench, index: int, check: str, spoil
     assert str(caught.value) == message.format(where=f"dut.p{index} ({nic.pci})")
 
 
+@pytest.mark.usefixtures("taken")
+def test_a_driver_in_the_kernel_itself_has_no_file_to_compare(bench: FakeBench) -> None:
+    """As FreeBSD's GENERIC has ix, em and ti, and a kernel of one's own any."""
+    bench.dut.loaded, bench.dut.file = None, replace(bench.dut.file, filename=None, built_in=True)
+    with pytest.raises(NotApplicable, match="driver e1000e is part of the kernel"):
+        CHECKS["installed"](Card())
+    CHECKS["loaded"](Card())
+
+
 OWN = f"/lib/modules/{KERNEL}/kernel/e1000e.ko"
 
 

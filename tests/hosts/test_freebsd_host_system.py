@@ -168,18 +168,19 @@ MODINFO = 'IFS=";"; for d in $(sysctl -n kern.module_path)...'
 
 
 def test_module_file() -> None:
-    dut, shell = host({MODINFO: ["/boot/modules/oce.ko\n", "", ""], "kldstat -v": KLDSTAT})
-    assert (dut.drivers.modinfo("oce").filename, dut.drivers.modinfo("if_em").built_in) == (
-        "/boot/modules/oce.ko",
-        True,
-    )
+    dut, shell = host({MODINFO: ["/boot/modules/oce.ko\n", "", "/boot/kernel/if_em.ko\n", ""], "kldstat -v": KLDSTAT})
+    oce = dut.drivers.modinfo("oce")
+    assert (oce.filename, oce.built_in) == ("/boot/modules/oce.ko", False)
+    for _ in ("the kernel alone has it", "a file of it lies beside, as with GENERIC"):
+        em = dut.drivers.modinfo("if_em")
+        assert (em.filename, em.built_in) == (None, True)
     with pytest.raises(BenchFault, match=r"no if_ix\.ko in kern\.module_path, and the kernel has no such module"):
         dut.drivers.modinfo("if_ix")
-    assert len(shell.commands) == 5
+    assert len(shell.commands) == 8
 
 
 def test_module_file_in_a_real_shell(tmp_path: Path) -> None:
-    dut, shell = host({MODINFO: "/boot/kernel/oce.ko\n"})
+    dut, shell = host({MODINFO: "/boot/kernel/oce.ko\n", "kldstat -v": KLDSTAT})
     dut.drivers.modinfo("oce")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "oce.ko").touch()

@@ -19,7 +19,7 @@ from niclab.checks.asked import (
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.host import Host
-from niclab.run.driver_in_use import package_in_use
+from niclab.run.driver_in_use import is_missing, package_in_use
 from niclab.run.run import Run
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.console.kernel_death import sign_of
@@ -113,10 +113,13 @@ def require_loaded_is_installed(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: They are of different builds, or the driver is not loaded.
+        NotApplicable: The driver is part of the kernel.
         Undecided: The driver shows neither build id nor version.
     """
     module, host = dut_driver(run).module, dut(run)
     loaded, installed = host.drivers.loaded_module(module), host.drivers.modinfo(module)
+    if loaded is None and installed.built_in:
+        raise NotApplicable(f"dut: driver {module} is part of the kernel: no file of it is loaded")
     if loaded is None:
         raise CardFailure(f"dut: driver {module} is not loaded")
     same = host.drivers.is_build_on_disk(module)
@@ -140,8 +143,7 @@ def require_loaded(run: Run) -> None:
         CardFailure: It is not loaded, the lab had to load it, or a port has another driver.
     """
     module, host = dut_driver(run).module, dut(run)
-    unloaded = host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in
-    if unloaded or run.was_loaded_by_lab(Role.DUT, module):
+    if is_missing(host, module) or run.was_loaded_by_lab(Role.DUT, module):
         raise CardFailure(f"dut: driver {module} is not loaded after boot; expected it at boot (sheet {run.card.name})")
     fail_with(ports_of_other_drivers(run, module, " after boot"))
 
@@ -162,7 +164,7 @@ def require_own_of_system(run: Run) -> None:
     file, problems = host.drivers.modinfo(driver.module), list[str]()
     if file.filename is not None and not host.drivers.is_own_module(file.filename):
         problems.append(f"dut: module {driver.module} is {file.filename}; expected the system's own")
-    unloaded = host.drivers.loaded_module(driver.module) is None and not file.built_in
+    unloaded = is_missing(host, driver.module)
     if unloaded or run.was_loaded_by_lab(Role.DUT, driver.module):
         said = "is not loaded" if unloaded else "was not loaded after boot until the lab loaded it"
         fail_with([*problems, f"dut: driver {driver.module} {said}; expected no step for that (sheet {run.card.name})"])

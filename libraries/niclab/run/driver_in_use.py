@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts
 from niclab.core.verdict import NotApplicable
+from niclab.hosts.host import Host
 from niclab.hosts.settings.settings_records import Package
 from niclab.run.run import Run
 
@@ -17,6 +18,16 @@ class PackageInUse:
 
     facts: PackageFacts
     installed: Package
+
+
+def is_missing(host: Host, module: str) -> bool:
+    """Tell whether a server has a driver neither in memory as a module nor in its kernel.
+
+    Args:
+        host: The server.
+        module: Name of its module.
+    """
+    return host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in
 
 
 def package_in_use(run: Run, role: Role) -> PackageInUse | None:

@@ -66,7 +66,7 @@ class FreeBsdDrivers(FreeBsdCommands):
 
     @emulated("the file in `kern.module_path`; module files tell no version, dependencies or firmware")
     def modinfo(self, module: str) -> ModuleFile:
-        """The module on disk, or in the kernel when only the kernel has it."""
+        """The module in the kernel, whatever file of it lies beside (GENERIC has both), or else on disk."""
         name = module_name(self.name, module)
         command = (
             f'IFS=";"; for d in $(sysctl -n kern.module_path); do if [ -e "$d/{name}.ko" ]; then'
@@ -75,10 +75,10 @@ class FreeBsdDrivers(FreeBsdCommands):
         path = self._run(command).strip()
         if path and not (path.startswith("/") and path.endswith(f"/{name}.ko") and "\n" not in path):
             raise BenchFault(f"{self.name}: looked for {name}.ko in kern.module_path, heard {path!r}")
-        built_in = not path and self._is_in_kernel(name)
+        built_in = self._is_in_kernel(name)
         if not path and not built_in:
             raise BenchFault(f"{self.name}: no {name}.ko in kern.module_path, and the kernel has no such module")
-        return ModuleFile(path or None, built_in, name, None, None, None, None, ())
+        return ModuleFile(None if built_in else path, built_in, name, None, None, None, None, ())
 
     @emulated("`kldstat -v`; the version is what the driver's first device says")
     def loaded_module(self, module: str) -> LoadedModule | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from niclab.core.parallel import side_by_side
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.recover import ensure_ready
+from niclab.run.driver_in_use import is_missing
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -43,6 +44,6 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
 
 
 def _missing_driver(run: Run, server: Server) -> str:
-    """Name of the driver on the sheet when it is not loaded on the server, else nothing."""
+    """Name of the driver on the sheet when the server does not have it, else nothing."""
     module = run.card.driver(server.description.os).module
-    return module if server.host.drivers.loaded_module(module) is None else ""
+    return module if is_missing(server.host, module) else ""
