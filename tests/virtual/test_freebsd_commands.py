@@ -31,11 +31,16 @@ from niclab.traffic.outage import prober_program
 
 HOSTS = Path(freebsd_host.__file__).parent
 NICLAB = HOSTS.parent
-BUILT_IN = ("[", "read", "kill", "cd", "exec", ":")
+BUILT_IN = ("[", "read", "kill", "cd", "exec", "exit", ":")
 KEYWORDS = r"\b(?:while|do|done|if|then|fi)\b"
-LINUX_ONLY = {"ip": "filters.py", "rpc.nfsd": "nfs_server.py"}
-"""Programs that no FreeBSD server has, and where they are asked: behind what is Linux' only, the frame program and the
-NFS server."""
+LINUX_ONLY = {
+    "ip": "filters.py",
+    "rpc.nfsd": "nfs_server.py",
+    "modprobe": "iscsi_initiator.py",
+    "udevadm": "iscsi_initiator.py",
+}
+"""Programs that no FreeBSD server has, and where they are asked: behind what is Linux' only, the frame program, the NFS
+server and the initiator."""
 UNKNOWN = re.compile(r"usage|illegal option|unknown command|bad value|this server")
 """Words in which a tool says that it does not know what is asked."""
 VERSION = (("--version",), ("-V",))
