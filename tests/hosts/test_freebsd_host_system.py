@@ -171,7 +171,7 @@ def test_module_file() -> None:
     dut, shell = host({MODINFO: ["/boot/modules/oce.ko\n", "", "/boot/kernel/if_em.ko\n", ""], "kldstat -v": KLDSTAT})
     oce = dut.drivers.modinfo("oce")
     assert (oce.filename, oce.built_in) == ("/boot/modules/oce.ko", False)
-    for _ in ("the kernel alone has it", "a file of it lies beside, as with GENERIC"):
+    for _ in ("the kernel alone has it", "a file of it lies next to it, as with GENERIC"):
         em = dut.drivers.modinfo("if_em")
         assert (em.filename, em.built_in) == (None, True)
     with pytest.raises(BenchFault, match=r"no if_ix\.ko in kern\.module_path, and the kernel has no such module"):

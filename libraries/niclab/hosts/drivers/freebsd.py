@@ -66,7 +66,7 @@ class FreeBsdDrivers(FreeBsdCommands):
 
     @emulated("the file in `kern.module_path`; module files tell no version, dependencies or firmware")
     def modinfo(self, module: str) -> ModuleFile:
-        """The module in the kernel, whatever file of it lies beside (GENERIC has both), or else on disk."""
+        """The module in the kernel, whatever file of it lies next to it (GENERIC has both), or else on disk."""
         name = module_name(self.name, module)
         command = (
             f'IFS=";"; for d in $(sysctl -n kern.module_path); do if [ -e "$d/{name}.ko" ]; then'
