@@ -59,7 +59,7 @@ class Cards:
 
 
 class Watch:
-    """Both servers, of which one stands still in the exchanges of a test."""
+    """A watch of both servers: the dut stands still in the exchanges that a test names."""
 
     def __init__(self, stood: Sequence[bool]) -> None:
         self._stood = [*stood]
