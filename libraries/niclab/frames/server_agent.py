@@ -10,6 +10,8 @@ from contextlib import ExitStack, suppress
 from types import ModuleType
 from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline
@@ -18,6 +20,8 @@ from niclab.run import program, step_program
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports.ssh.ssh_job import FIRST_LINE
+
+R = TypeVar("R", bound=BaseModel)
 
 LASTS_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
@@ -120,6 +124,23 @@ class StepAgent(Agent):
         if not isinstance(said, dict) or "error" in said:
             raise BenchFault(f"{self.name}: {text[:400].strip()}")
         return said
+
+
+def record_of(kind: type[R], said: Mapping[str, Any], expected: str) -> R:
+    """Read what a program says of a step as a record.
+
+    Args:
+        kind: The record.
+        said: Its words.
+        expected: What they are to be, for the message.
+
+    Raises:
+        ReadError: They are something else.
+    """
+    try:
+        return kind(**said)
+    except ValidationError as error:
+        raise ReadError(f"{str(said)[:200]}: {error.errors()[0]['msg']}; expected {expected}") from error
 
 
 A = TypeVar("A", bound=Agent)

@@ -22,6 +22,7 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
 from niclab.storage.iscsi_target import NAME, PORT, VOLUME_BYTES, VOLUMES, IscsiTarget
+from niclab.storage.server_needs import missing_programs
 
 FOLDER = "/tmp/niclab.iscsi"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
@@ -59,9 +60,7 @@ def require_installed(run: Run) -> None:
         NotApplicable: It has none.
     """
     dut = run.server(Role.DUT)
-    has = "; ".join(f"command -v {name} >/dev/null || echo {name}" for name in PROGRAMS)
-    missing = dut.run(f"{{ {has}; }}").stdout.split()
-    if missing:
+    if missing := missing_programs(dut, PROGRAMS):
         raise NotApplicable(f"{dut.name} has no {', '.join(missing)}: the iSCSI initiator is open-iscsi's")
 
 

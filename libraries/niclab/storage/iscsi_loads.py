@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from niclab.card import IscsiLoad
-from niclab.frames.server_agent import StepAgent
-from niclab.hosts.errors import ReadError
+from niclab.frames.server_agent import StepAgent, record_of
 from niclab.run.server import Server
 from niclab.storage import iscsi_program
 from niclab.storage.iscsi_program import BLOCK_BYTES, READ_PART, SEQUENTIAL_BYTES
@@ -70,21 +69,6 @@ class LoadCounts(BaseModel):
     example: str
 
 
-def understood(said: Mapping[str, Any]) -> LoadCounts:
-    """Read what the program says of a run.
-
-    Args:
-        said: Its words.
-
-    Raises:
-        ReadError: It is something else.
-    """
-    try:
-        return LoadCounts(**said)
-    except ValidationError as error:
-        raise ReadError(f"{str(said)[:200]}: {error.errors()[0]['msg']}; expected the counts of a load") from error
-
-
 class IscsiAgent(StepAgent):
     """The program that loads disks, on a server.
 
@@ -123,7 +107,7 @@ class IscsiClient:
         Raises:
             BenchFault: The program fails.
         """
-        self._counted("writing all", understood(self._agent.do(self._plan("fill", 0))))
+        self._counted("writing all", self._agent.do(self._plan("fill", 0)))
 
     def check(self) -> None:
         """Read all of the disks once, and compare it.
@@ -131,7 +115,7 @@ class IscsiClient:
         Raises:
             BenchFault: The program fails.
         """
-        self._counted("reading all", understood(self._agent.do(self._plan("check", 0))))
+        self._counted("reading all", self._agent.do(self._plan("check", 0)))
 
     def client_command(self, _: Route, order: Order) -> str:
         """One run."""
@@ -145,8 +129,7 @@ class IscsiClient:
             ReadError: It cannot be read, or proves nothing.
         """
         assert isinstance(order, LoadOrder)
-        found = understood(self._agent.said(text))
-        self._counted(order.words, found)
+        found = self._counted(order.words, self._agent.said(text))
         count = found.reads + found.written
         if not count or not found.elapsed_s:
             raise WorthlessResult(f"worthless result: no operation ended; {found.example}; expected at least one")
@@ -169,7 +152,8 @@ class IscsiClient:
         sizes = {"volume_bytes": VOLUME_BYTES, "threads": THREADS}
         return {"disks": disks, "seed": self._seed, **sizes, "load": load, "seconds": seconds}
 
-    def _counted(self, what: str, found: LoadCounts) -> None:
+    def _counted(self, what: str, said: Mapping[str, Any]) -> LoadCounts:
+        found = record_of(LoadCounts, said, "the counts of a load")
         for name in self.total:
             self.total[name] += getattr(found, name)
         if found.damaged or found.failed:
@@ -177,3 +161,4 @@ class IscsiClient:
                 f"{what}: {found.damaged} blocks with another content, {found.failed} operations failed, "
                 f"such as {found.example}"
             )
+        return found

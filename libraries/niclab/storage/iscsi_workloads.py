@@ -30,8 +30,8 @@ from niclab.storage.iscsi_initiator import attached, require_installed
 from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
 from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
 from niclab.storage.iscsi_target import offering
-from niclab.storage.nfs_figures import Binding, PathFigures, binding, ceilings
-from niclab.storage.nfs_server import require_linux
+from niclab.storage.nfs_figures import Binding, PathFigures, binding, ceilings, medians
+from niclab.storage.server_needs import require_linux
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.frame_rate import ON_THE_WIRE
 from niclab.traffic.limits.limit import LimitBudget
@@ -293,10 +293,7 @@ def _value(made: TrafficRun) -> float:
 
 
 def _figures(runs: Sequence[TrafficRun]) -> LoadFigures:
-    """The median of each figure of runs."""
-    found = [_figures_of(each) for each in runs]
-    names = ("frames_per_s", "wire_mbps", "bus_mbps", "dut_busy", "peer_busy", "operations_per_s", "data_per_s")
-    return LoadFigures(**{name: median(getattr(each, name) for each in found) for name in names})
+    return medians([_figures_of(each) for each in runs])
 
 
 def _figures_of(made: TrafficRun) -> LoadFigures:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from statistics import median
+from typing import TypeVar
 
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
@@ -45,6 +46,9 @@ class PathFigures:
     bus_mbps: float
     dut_busy: float
     peer_busy: float
+
+
+F = TypeVar("F", bound=PathFigures)
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,17 @@ def middle(runs: Sequence[TrafficRun]) -> ReadFigures:
     Args:
         runs: The runs, at least one.
     """
-    found = [figures_of(each) for each in runs]
-    names = ("reads_per_s", "frames_per_s", "wire_mbps", "bus_mbps", "dut_busy", "peer_busy")
-    return ReadFigures(**{name: median(getattr(each, name) for each in found) for name in names})
+    return medians([figures_of(each) for each in runs])
+
+
+def medians(found: Sequence[F]) -> F:
+    """Return the median of each figure.
+
+    Args:
+        found: The figures of runs, at least one.
+    """
+    names = [each.name for each in fields(found[0])]
+    return replace(found[0], **{name: median(getattr(each, name) for each in found) for name in names})
 
 
 def binding(found: PathFigures, most: Ceilings, otherwise: Binding = Binding.SERVER) -> Binding:

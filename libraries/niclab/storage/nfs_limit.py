@@ -25,7 +25,8 @@ from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
 from niclab.storage.nfs_figures import Binding, ReadFigures, binding, ceilings, middle
 from niclab.storage.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, read_order
-from niclab.storage.nfs_server import NfsExport, require_linux, serving
+from niclab.storage.nfs_server import ON_LINUX, NfsExport, serving
+from niclab.storage.server_needs import require_linux
 from niclab.traffic.limits import limit
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
@@ -144,7 +145,7 @@ def measure(
     fraction = _fraction(run, facts, transport, mtu_bytes)
     if mtu_bytes > STANDARD_MTU:
         mtu.want_allowed(run, mtu_bytes)
-    require_linux(run)
+    require_linux(run, ON_LINUX)
     with mtu.both_ends(run, path, mtu_bytes), serving(run, path) as export:
         reads = _Reads(run, path, transport, mtu_bytes, BUDGETS[profile], tell)
         answer = reads.asked(export, fraction)

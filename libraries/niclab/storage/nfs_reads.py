@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from niclab.frames.server_agent import StepAgent
-from niclab.hosts.errors import ReadError
+from niclab.frames.server_agent import StepAgent, record_of
 from niclab.run.server import Server
 from niclab.storage import nfs_calls, nfs_program, onc_rpc
 from niclab.storage.nfs_server import FILE, FILE_BYTES, FOLDER, NfsExport
@@ -94,10 +93,7 @@ def understood(said: Mapping[str, Any]) -> NfsReads:
         ReadError: It is something else.
         WorthlessResult: Nothing was read.
     """
-    try:
-        found = NfsReads(**said)
-    except ValidationError as error:
-        raise ReadError(f"{str(said)[:200]}: {error.errors()[0]['msg']}; expected the counts of a run") from error
+    found = record_of(NfsReads, said, "the counts of a run")
     if not found.reads or not found.elapsed_s:
         raise WorthlessResult(
             f"worthless result: {found.reads} reads answered in {found.elapsed_s:.1f} s, {found.unanswered} without "

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from niclab.bench.records import BenchPath, OperatingSystem, Role
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.bench.records import BenchPath, Role
+from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
+from niclab.storage.server_needs import missing_programs, require_linux
 
 FOLDER, FILE = "/tmp/niclab.nfs", "cached"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
@@ -25,6 +26,7 @@ FILE_BYTES = 1 << 20
 THREADS = 8
 """As many as Debian's own configuration starts (nfs.conf(5), threads)."""
 PROGRAMS = ("exportfs", "rpc.nfsd", "rpc.mountd", "rpcbind", "rpcinfo")
+ON_LINUX = "NFS is served and read by programs for Linux"
 LIMIT_S = 3600.0
 BEGINS_WITHIN_S = 20.0
 _FSID = 7114
@@ -54,7 +56,7 @@ def serving(run: Run, path: BenchPath) -> Iterator[NfsExport]:
         BenchFault: The dut has no NFS server installed, another one runs there, or it does not begin.
         NotApplicable: A server does not run Linux.
     """
-    require_linux(run)
+    require_linux(run, ON_LINUX)
     dut = run.server(Role.DUT)
     here, there = (str(run.bench.address(run.bench.end(path, role)).ip) for role in (Role.PEER, Role.DUT))
     export = NfsExport(here, there, secrets.token_hex(8))
@@ -70,31 +72,13 @@ def serving(run: Run, path: BenchPath) -> Iterator[NfsExport]:
         yield export
 
 
-def require_linux(run: Run, why: str = "NFS is served and read by programs for Linux") -> None:
-    """Require that both servers run Linux.
-
-    Args:
-        run: The current run.
-        why: The reason.
-
-    Raises:
-        NotApplicable: One does not.
-    """
-    for server in run.servers.values():
-        if server.description.os is not OperatingSystem.LINUX:
-            system = server.description.os.value
-            raise NotApplicable(f"{server.name} runs {system}: {why}")
-
-
 def _require_free(dut: Server) -> bool:
     """Return whether the file system of the kernel's NFS server is mounted.
 
     Raises:
         BenchFault: A program is not installed, or somebody else's server runs.
     """
-    has = "; ".join(f"command -v {name} >/dev/null || echo {name}" for name in PROGRAMS)
-    missing = dut.run(f"{{ {has}; }}").stdout.split()
-    if missing:
+    if missing := missing_programs(dut, PROGRAMS):
         raise BenchFault(f"{dut.name}: has no {', '.join(missing)}; expected an NFS server (Debian: nfs-kernel-server)")
     threads = dut.run(f"if [ -r {_THREADS_FILE} ]; then cat {_THREADS_FILE}; fi").stdout.strip()
     if threads not in ("", "0"):
