@@ -24,6 +24,12 @@ class KernelLog:
     ROBOT_LISTENER_PRIORITY = 100
     """Called before the listeners that keep evidence and write results."""
 
+    def start_test(self, data: running.TestCase, result: result.TestCase) -> None:  # noqa: ARG002 - Robot's signature
+        """Let links come back that a driver restarted when the settings of the test before were put back."""
+        run = acquired()
+        if run is not None:
+            run.part(CarrierWatch).settle()
+
     def end_test(self, data: running.TestCase, result: result.TestCase) -> None:  # noqa: ARG002 - Robot's signature
         """Look at both kernels."""
         run = acquired()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import pairwise
 
 from niclab.bench.records import Port, Role, Wiring
@@ -63,6 +64,7 @@ class CarrierWatch:
         self._found: list[Finding] = []
         self._touches: LinkTouches | None = None
         """None until the watch begins."""
+        self._settled_s = 0.0
 
     def begin(self) -> None:
         """Watch from now on: the ports have their interfaces, and the wiring is proven."""
@@ -116,6 +118,31 @@ class CarrierWatch:
         if separator and self._touches is not None:
             self._looks[role].append(self._read(role, began_s, look, carriers, self._touches))
         return others
+
+    def settle(self) -> None:
+        """Wait for links that were touched last, as long as they may take to return: what follows finds them up, or dead.
+
+        A driver may restart its port to put a setting back. The wait judges nothing, and costs no question where both
+        servers have been seen with every link since. It does not wait while a cable or a port of the switch is held.
+        """
+        touches = self._touches
+        if touches is None or touches.are_open or touches.last_s() <= self._settled_s:
+            return
+        touched_s, self._settled_s = touches.last_s(), self.clock()
+        ends = [self._run.bench.port(end) for path in self._run.bench.paths for end in path.ends]
+        ports = [port for port in ends if port in self._run.interfaces]
+        if all(self._is_up_since(port, touched_s) for port in ports):
+            return
+        left_s = touched_s + rest(self._run).back_s - self.clock()
+        with suppress(BenchFault):  # a server that does not answer is the next test's to find
+            self._run.await_carrier(ports, up=True, within_s=max(0.0, left_s))
+
+    def _is_up_since(self, port: Port, touched_s: float) -> bool:
+        last = next(reversed(self._looks.get(port.role, [])), None)
+        if last is None or last.began_s < touched_s:
+            return False
+        seen = last.carriers.get(port)
+        return seen is not None and seen.up
 
     def judge(self, *, over: bool = False) -> None:
         """Compare the looks of which both servers have been looked at since.

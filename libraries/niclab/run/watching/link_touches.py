@@ -80,6 +80,15 @@ class LinkTouches:
         ended = list(takewhile(lambda each: each.end_s >= begin_s, reversed(self._over)))
         return [*ended, *(Touch(began, now) for began in list(self._open.values()))]
 
+    def last_s(self) -> float:
+        """Return when a link may have been touched last, in s of the clock: now, as long as somebody may."""
+        return self._clock() if self._open else self._over[-1].end_s
+
+    @property
+    def are_open(self) -> bool:
+        """Whether somebody may touch links at present, or a cable or port of the switch is held."""
+        return bool(self._open)
+
     def _watch(self, server: Server) -> None:
         before = server.ssh.on_result
 
