@@ -68,6 +68,8 @@ OFFENDS = {
     "tx-csum-last": "CARD-09 checksums are right on the wire",
     "tx-csum-odd": "CARD-09 checksums are right on the wire",
     "tx-twice": "CARD-09 each frame arrives once",
+    "pad-foreign": "CARD-09 a short frame carries nothing but its own bytes",
+    "tag-priority-lost": "CARD-09 tags arrive as they were sent",
     "bytes-short": "CARD-09 counters agree with what arrived",
     "counter-wraps": "CARD-09 counters agree with what arrived",
     "rx-burst": "CARD-11 full load is carried without a stall",

@@ -25,6 +25,7 @@ RELOADED_SPREAD = "Flows Spread Over Every Queue When The Driver Is Loaded Again
 STEERED = "Flows Follow The Table After Changes"
 SEGMENTS = "Segments Of TCP Over IPv4 Are Right On The Wire"
 WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The Wire"
+TAGS_IN = "Received Tags Are Those That Were Sent"
 TXCSUM, RXCSUM, GRO, VLAN_TX, RXHASH, LRO = 2, 4, 16, 32, 256, 512
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
 ALONE = "Single Frames Are Handed Over In Time"
@@ -52,6 +53,8 @@ FRAME_DEFECTS = (
     _frames("tx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
     _frames("rx-flip=30", (KINDS,), "damaged", CARRIES),
     _frames("tx-flip=30", (PADDING,), "damaged", CARRIES),
+    _frames("pad-foreign=1", (PADDING,), "its padding is", CARRIES, ONCE),
+    _frames("tag-priority-lost=1", (KINDS, WIRE_TAGS, TAGS_IN), "tags", CARRIES, ONCE),
     _frames("tx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "tx-flip=25"), red(ONE_OFF), "arrived", tests=(ONE_OFF, CARRIES), full=True),
     _frames("tx-csum-odd=1", (OFFLOADED,), "arrived", CARRIES, NOT_OFFLOADED),

@@ -48,7 +48,6 @@ EXEMPT: dict[str, str] = {
     "Firmware That Runs After A Power Cycle Can Be Changed And Put Back": _NO_CARD,
     "Flows Come By The Queues That The Key Predicts": _HASH,
     "Hash Fields Can Be Set": _HASH,
-    "Received Tags Are Those That Were Sent": "a wrong tag ends the connections that carry it before it is judged",
     "The Former Driver Is Upgraded To The Required One": _PACKAGE,
     "The Frame Rate Is The Same At Every Size": "no defect of the virtual card depends on the size of small frames",
     "The Recommended Configuration Survives A Restart": "no defect loses files of udev; unit tests do",

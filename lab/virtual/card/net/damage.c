@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Defects between the card's checksum and memory: a frame that was good on the wire is damaged, doubled or not counted; one
- * that was good in memory is damaged, doubled or gets a wrong checksum on its way out.
+ * that was good in memory is damaged, doubled or filled up, or gets a wrong checksum or tag, on its way out.
  */
+#include <linux/if_vlan.h>
 #include <linux/skbuff.h>
 
 #include "vnet.h"
@@ -72,6 +73,31 @@ void vnet_tx_missum(struct vnet *v, struct sk_buff *skb, unsigned int start, uns
 		csum_replace2(sum, htons(length), htons(length + shorter));
 	if (length % 2 && vcard_fault(v->port, VCARD_FAULT_TX_CSUM_ODD) && !skb_copy_bits(skb, skb->len - 1, &last, 1))
 		csum_replace2(sum, htons(last << 8), 0);
+}
+
+/*
+ * A sound card leaves padding to its cable, which fills up with zeros. The defect fills up with what its buffer held before
+ * (CVE-2003-0001). On an error the frame is gone.
+ */
+int vnet_tx_pad(struct vnet *v, struct sk_buff *skb)
+{
+	unsigned int length = skb->len;
+	int err;
+
+	if (!vcard_fault(v->port, VCARD_FAULT_PAD_FOREIGN))
+		return 0;
+	if (length >= ETH_ZLEN)
+		return skb_copy_bits(skb, 0, v->leftover, ETH_ZLEN);
+	err = skb_put_padto(skb, ETH_ZLEN);
+	if (!err)
+		memcpy(skb->data + length, v->leftover + length, ETH_ZLEN - length);
+	return err;
+}
+
+/* The tag that comes out of the card for one that goes in. */
+u16 vnet_tag(const struct vnet *v, u16 tci)
+{
+	return vcard_fault(v->port, VCARD_FAULT_TAG_PRIORITY_LOST) ? tci & VLAN_VID_MASK : tci;
 }
 
 struct sk_buff *vnet_tx_twin(struct vnet *v, const struct sk_buff *skb)

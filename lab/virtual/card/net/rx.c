@@ -138,6 +138,7 @@ static struct sk_buff *vlan(struct vnet *v, struct vnet_queue *q, struct sk_buff
 	if (!skb)
 		return NULL;
 	q->count[VC_VLAN_STRIPPED]++;
+	skb->vlan_tci = vnet_tag(v, skb->vlan_tci);
 	if (wrong)
 		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), wrong & VLAN_VID_MASK);
 	return skb;

@@ -126,6 +126,8 @@ static void send_one(struct vnet *v, struct sk_buff *skb)
 		return;
 	}
 	corrupt_fragment(v, skb);
+	if (vnet_tx_pad(v, skb))
+		return;
 	twin = vnet_tx_twin(v, skb);
 	vcard_send(v->port, skb);
 	if (twin)
@@ -150,10 +152,12 @@ static void take_buffer(struct vnet *v, struct sk_buff *skb)
 	unsigned int full;
 
 	if (skb_vlan_tag_present(skb)) {
-		if (vnet_lies(v, VCARD_F_VLAN_TX))
+		if (vnet_lies(v, VCARD_F_VLAN_TX)) {
 			__vlan_hwaccel_clear_tag(skb);
-		else
+		} else {
+			skb->vlan_tci = vnet_tag(v, skb->vlan_tci);
 			skb = __vlan_hwaccel_push_inside(skb);
+		}
 		if (!skb)
 			return;
 	}

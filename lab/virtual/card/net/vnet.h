@@ -106,6 +106,7 @@ struct vnet {
 	u64 degrades_since;
 	u64 reorder, flips, twins, cuts, uncounted, tx_flips, tx_twins, interrupts, module_reads;
 	u32 dead_queue;				/* n: the n-th did not start */
+	u8 leftover[ETH_ZLEN];			/* the beginning of the last frame that needed no padding */
 	unsigned int first_vector;
 	struct vnet_queue queue[VNET_QUEUES];
 };
@@ -149,6 +150,8 @@ bool vnet_interrupt_lost(struct vnet *v);
 bool vnet_sums_late(const struct vnet *v);
 void vnet_tx_damage(struct vnet *v, struct sk_buff *skb);
 void vnet_tx_missum(struct vnet *v, struct sk_buff *skb, unsigned int start, unsigned int check);
+int vnet_tx_pad(struct vnet *v, struct sk_buff *skb);
+u16 vnet_tag(const struct vnet *v, u16 tci);
 struct sk_buff *vnet_tx_twin(struct vnet *v, const struct sk_buff *skb);
 
 /* link.c */
