@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 from fake_bench import FakeBench
-from listeners.KernelLog import KernelLog
 from robot import result, running
 
+from listeners.KernelLog import KernelLog
 from niclab.bench.records import Port, Role
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault

@@ -120,7 +120,7 @@ class CarrierWatch:
         return others
 
     def settle(self) -> None:
-        """Wait for links that were touched last, as long as they may take to return: what follows finds them up, or dead.
+        """Wait for links that were touched last, as long as they may take: what follows finds them up, or dead.
 
         A driver may restart its port to put a setting back. The wait judges nothing, and costs no question where both
         servers have been seen with every link since. It does not wait while a cable or a port of the switch is held.
