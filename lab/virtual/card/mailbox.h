@@ -163,7 +163,10 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(OPTICS_MISREAD,	68, "optics-misread",		PORT, "n: in every n-th read of the module's memory a bit is wrong") \
 	X(RESET_NEVER_RETURNS,	69, "reset-never-returns",	PORT, "1: a port that a driver takes again, after a reset or not, has no link") \
 	X(MAC_LOST,		70, "mac-lost",			PORT, "1: a port that a driver takes again has a random MAC address") \
-	X(RX_PAUSE_STAYS,	71, "rx-pause-stays",		PORT, "1: received pause frames are obeyed although that is off")
+	X(RX_PAUSE_STAYS,	71, "rx-pause-stays",		PORT, "1: received pause frames are obeyed although that is off") \
+	X(EEPROM_FLIPS,		72, "eeprom-flips",		PORT, "n: in every n-th read of the EEPROM a bit is wrong") \
+	X(MAC_BOOTS,		73, "mac-boots",		PORT, "1: each start of the server gives the port another MAC address") \
+	X(LOOK_DROPS_LINK,	74, "look-drops-link",		PORT, "the link goes and returns: 1: when registers are dumped, 2: when the light blinks")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };
