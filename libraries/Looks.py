@@ -6,8 +6,8 @@ from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
-from niclab.links.returning import eeprom, looks
-from niclab.links.returning.looks import Look
+from niclab.links.returning import eeprom, undisturbed
+from niclab.links.returning.undisturbed import LookInside
 
 
 @library(scope="GLOBAL")
@@ -28,7 +28,7 @@ class Looks(BenchLibrary):
         eeprom.require_right(self.run, logger.info)
 
     @keyword
-    def every_link_should_stay(self, look: Look) -> None:
+    def every_link_should_stay(self, look: LookInside) -> None:
         """Look into every port of the dut in turn: no link goes meanwhile, and pings are answered afterwards.
 
         Args:
@@ -41,4 +41,4 @@ class Looks(BenchLibrary):
             Undecided: An answer came too late to decide, or a server stood still while pings were lost.
             NotApplicable: The system or the driver offers no such look, or the sheet does not know the limit of a link.
         """
-        looks.require_undisturbed(self.run, look, logger.info)
+        undisturbed.require_undisturbed(self.run, look, logger.info)

@@ -57,6 +57,19 @@ class TakenPorts(BenchLibrary):
         self.run.part(Inventories).keep(logger.info)
 
     @keyword
+    def every_port_should_be_there(self, start: Start) -> None:
+        """Make the bench ready when the dut has started after `Remember Every Port`: no port stays away.
+
+        Args:
+            start: How it was started, for the message: ``WARM`` or ``COLD``.
+
+        Raises:
+            CardFailure: A port of the dut is missing.
+            BenchFault: The bench cannot be made ready.
+        """
+        self.run.part(Inventories).make_ready(f"a {start.value}", logger.warn)
+
+    @keyword
     def every_port_should_be_as_remembered(self, start: Start) -> None:
         """Compare every port of the dut with `Remember Every Port`, when the dut has started again.
 

@@ -59,9 +59,9 @@ def other_byte(before: bytes | None, now: bytes | None) -> list[tuple[str, str, 
         What differs, what it was, and what it is; empty where both are the same.
     """
     if before is None or now is None or len(before) != len(now):
-        sizes = ["none" if each is None else f"{len(each)} bytes" for each in (before, now)]
-        return [("EEPROM", *sizes)] if before != now else []
-    differing = [place for place, (was, is_now) in enumerate(zip(before, now, strict=True)) if was != is_now]
+        was, is_now = ("none" if each is None else f"{len(each)} bytes" for each in (before, now))
+        return [("EEPROM", was, is_now)] if before != now else []
+    differing = [place for place, (old, new) in enumerate(zip(before, now, strict=True)) if old != new]
     if not differing:
         return []
     at = differing[0]
@@ -69,7 +69,7 @@ def other_byte(before: bytes | None, now: bytes | None) -> list[tuple[str, str, 
 
 
 def _sum_problems(card: Card, port: Port, memory: bytes) -> list[str]:
-    """What is wrong with the sum of the first words, which are little-endian; empty where the sheet has none."""
+    """The problem of the sum of the first words, which are little-endian; empty where there is none to be had."""
     if card.eeprom is None:
         return []
     count, wanted = card.eeprom.words, int(card.eeprom.sum, 16)

@@ -11,15 +11,21 @@ from niclab.bench.records import Port, Role
 from niclab.checks.asked import Say, dut
 from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, blame_links, judged
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, Blamed, CardFailure, NotApplicable
-from niclab.hosts.errors import LookFailed
+from niclab.core.verdict import BenchFault, Blamed, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import persistent_problems
+from niclab.hosts.errors import LookFailed, NoDevice, NoInterface
 from niclab.hosts.host_records import LinkSettings, PcieLink
 from niclab.hosts.settings.ethtool_records import Channels, Rings
 from niclab.links import link_checks
 from niclab.links.returning.eeprom import EEPROM_BYTES, other_byte
+from niclab.run.acquiring.card_start import LacksFile
+from niclab.run.acquiring.ready import make_ready
 from niclab.run.run import Run
 
 T = TypeVar("T")
+
+APPEARS_WITHIN_S = 30.0
+"""Assumption: a server may answer over SSH before its drivers have found every device."""
 
 _IN_ORDER_OF_FINDING = re.compile(r"eth[0-9]+")
 """A name of Linux that says which interface came first, and nothing of the port."""
@@ -146,6 +152,35 @@ class Inventories:
         ports = self._run.ports(Role.DUT)
         inventories = dict(zip(ports, side_by_side(self.look, ports), strict=True))
         self._kept = _Kept(dut(self._run).system.kernel(), inventories)
+
+    def make_ready(self, after: str, warn: Callable[[str], object]) -> None:
+        """Make the bench ready after a start of the dut; a port that was kept and stays away is the card's.
+
+        Args:
+            after: The start, for the message.
+            warn: Takes warnings, such as a driver that had to be loaded.
+
+        Raises:
+            CardFailure: A port of the dut is missing.
+            BenchFault: The bench cannot be made ready.
+        """
+        try:
+            make_ready(self._run, warn)
+        except BenchFault as error:
+            is_missing = isinstance(error.__cause__, NoDevice | NoInterface) and not isinstance(error, LacksFile)
+            if self._kept is None or not is_missing:
+                raise
+            fail_with(persistent_problems(lambda: self._missing(after), within=APPEARS_WITHIN_S))
+            make_ready(self._run, warn)
+
+    def _missing(self, after: str) -> list[str]:
+        problems, server = list[str](), self._run.server(Role.DUT)
+        for port in self._run.ports(Role.DUT):
+            try:
+                server.interface(port)
+            except (NoDevice, NoInterface) as reason:
+                problems.append(f"{port.place} is missing after {after}: {reason}; expected it, as before")
+        return problems
 
     def require_as_kept(self, after: str, say: Say) -> None:
         """Compare every port of the dut with what it was, when the dut has started again.

@@ -14,7 +14,6 @@ from niclab.checks import driver, pcie
 from niclab.checks.asked import Say
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.links.returning.inventory import Inventories
-from niclab.run.acquiring.ready import make_ready
 from niclab.run.run import Run
 
 
@@ -81,7 +80,7 @@ class Starts:
         inventories = self._run.part(Inventories)
         kept = self._look(lambda _, say: inventories.keep(say))
         self._start(start)
-        make_ready(self._run, warn)
+        inventories.make_ready(f"a {start.value}", warn)
         found = {subject: self._look(check) for subject, check in _CHECKS.items()}
         if kept.failure is None:
             kept = self._look(lambda _, say: inventories.require_as_kept(f"a {start.value}", say))

@@ -16,14 +16,14 @@ BLINKS_FOR_S = 1
 """The least that ``ethtool -p`` takes; one port after the other: kernels let one port blink at a time."""
 
 
-class Look(Enum):
+class LookInside(Enum):
     """The looks, in words for what has happened."""
 
     REGISTERS = "its registers were read"
     IDENTIFY = f"its light was to blink for {BLINKS_FOR_S} s"
 
 
-def require_undisturbed(run: Run, look: Look, say: Say) -> None:
+def require_undisturbed(run: Run, look: LookInside, say: Say) -> None:
     """Look into every port of the dut in turn; every link stays, and carries traffic afterwards.
 
     Args:
@@ -57,9 +57,9 @@ def require_undisturbed(run: Run, look: Look, say: Say) -> None:
     link_checks.require_answers(run, link_checks.ports_on_paths(run))
 
 
-def _taken(host: Host, look: Look, iface: str) -> str:
+def _taken(host: Host, look: LookInside, iface: str) -> str:
     """Take a look; what it has shown, in words."""
-    if look is Look.REGISTERS:
+    if look is LookInside.REGISTERS:
         return f", {host.firmware.registers(iface)} bytes"
     host.firmware.identify(iface, BLINKS_FOR_S)
     return ""

@@ -18,7 +18,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.files.repository import REPOSITORY
 from niclab.hosts.errors import LookFailed, NotOffered
 from niclab.links.returning.eeprom import EEPROM_BYTES
-from niclab.links.returning.looks import Look
+from niclab.links.returning.undisturbed import LookInside
 from niclab.run.run import Run
 
 SHEETS = sorted(file.stem for file in (REPOSITORY / "lab/cards").glob("*.yaml"))
@@ -142,16 +142,16 @@ def looked(taken: Run, monkeypatch: pytest.MonkeyPatch) -> Taken:
     return Taken(monkeypatch)
 
 
-@pytest.mark.parametrize(("look", "log"), [(Look.REGISTERS, "dump"), (Look.IDENTIFY, "blink 1")])
-def test_a_look_that_disturbs_nothing_passes(bench: FakeBench, looked: Taken, look: Look, log: str) -> None:
+@pytest.mark.parametrize(("look", "log"), [(LookInside.REGISTERS, "dump"), (LookInside.IDENTIFY, "blink 1")])
+def test_a_look_that_disturbs_nothing_passes(bench: FakeBench, looked: Taken, look: LookInside, log: str) -> None:
     Looks().every_link_should_stay(look)
     assert looked.log == [f"{log} enp1s0", f"{log} enp2s0"], "the kernel lets one port blink at a time"
     pings = [call for host in (bench.dut, bench.peer) for call in host.calls if call.startswith("ping ")]
     assert len(pings) == 4
 
 
-@pytest.mark.parametrize("look", Look)
-def test_a_look_that_takes_the_link_fails(bench: FakeBench, looked: Taken, look: Look) -> None:
+@pytest.mark.parametrize("look", LookInside)
+def test_a_look_that_takes_the_link_fails(bench: FakeBench, looked: Taken, look: LookInside) -> None:
     def then(iface: str) -> None:
         bench.dut.by_iface(iface).changes += 2 if iface == "enp2s0" else 0
 
@@ -165,17 +165,17 @@ def test_a_look_that_takes_the_link_fails(bench: FakeBench, looked: Taken, look:
 def test_a_link_that_only_the_peer_lost_is_the_benchs(bench: FakeBench, looked: Taken) -> None:
     looked.then = lambda _: setattr(bench.nic("peer.p0"), "changes", 9)
     with pytest.raises(BenchFault, match=r"^peer\.p0 .*counted 6 changes of carrier while its registers were read"):
-        Looks().every_link_should_stay(Look.REGISTERS)
+        Looks().every_link_should_stay(LookInside.REGISTERS)
 
 
 def test_a_port_that_carries_nothing_afterwards_fails(bench: FakeBench, looked: Taken) -> None:
     looked.then = lambda iface: setattr(bench.dut.by_iface(iface), "ping", replace(PING, received=0))
     with pytest.raises(CardFailure, match=r"dut\.p0 \(.*\) to peer\.p0: 0 of 10 pings answered"):
-        Looks().every_link_should_stay(Look.REGISTERS)
+        Looks().every_link_should_stay(LookInside.REGISTERS)
 
 
-@pytest.mark.parametrize("look", Look)
-def test_a_look_that_fails_is_the_cards(looked: Taken, look: Look) -> None:
+@pytest.mark.parametrize("look", LookInside)
+def test_a_look_that_fails_is_the_cards(looked: Taken, look: LookInside) -> None:
     def then(iface: str) -> None:
         raise LookFailed(f"dut: {iface}: Input/output error")
 
@@ -185,8 +185,8 @@ def test_a_look_that_fails_is_the_cards(looked: Taken, look: Look) -> None:
 
 
 @pytest.mark.usefixtures("taken")
-@pytest.mark.parametrize("look", Look)
-def test_a_driver_without_a_look_is_not_asked(look: Look) -> None:
+@pytest.mark.parametrize("look", LookInside)
+def test_a_driver_without_a_look_is_not_asked(look: LookInside) -> None:
     with pytest.raises(NotApplicable, match="dut: enp1s0 shows none; dut: enp2s0 shows none"):
         Looks().every_link_should_stay(look)
 
@@ -199,4 +199,4 @@ def test_one_port_that_offers_it_is_judged(bench: FakeBench, looked: Taken) -> N
 
     looked.then = then
     with pytest.raises(CardFailure, match=r"^dut\.p1 .*counted 1 changes of carrier"):
-        Looks().every_link_should_stay(Look.REGISTERS)
+        Looks().every_link_should_stay(LookInside.REGISTERS)
