@@ -9,7 +9,7 @@ from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
 from niclab.checks import driver
 from niclab.checks.packages import DriverPackage
-from niclab.checks.starts import SeenAtStart, Start, Starts
+from niclab.links.returning.starts import SeenAtStart, Start, Starts
 
 
 @library(scope="GLOBAL")

@@ -7,7 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.checks import pcie
-from niclab.checks.starts import SeenAtStart, Start, Starts
+from niclab.links.returning.starts import SeenAtStart, Start, Starts
 
 
 @library(scope="GLOBAL")

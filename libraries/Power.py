@@ -7,7 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
-from niclab.checks.starts import Start, Starts
+from niclab.links.returning.starts import Start, Starts
 
 
 @library(scope="GLOBAL")

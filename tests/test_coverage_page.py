@@ -87,6 +87,15 @@ TESTS = {
     "N warm and N cold boots": (
         "The Link Is As On The Sheet After A Warm Restart",
         "The Link Is As On The Sheet After A Power Cycle",
+        "The Card Is The Same After A Warm Restart",
+        "The Card Is The Same After A Power Cycle",
+        "The Card Is The Same After Each Of Five Warm Restarts",
+        "The Card Is The Same After Each Of Five Power Cycles",
+    ),
+    "EEPROM": ("The EEPROM Is Read Right",),
+    "dump of registers, light that blinks": (
+        "A Dump Of The Registers Leaves Every Link",
+        "A Light That Blinks Leaves Every Link",
     ),
     "every queue works, flows are spread": (SPREAD,),
     "indirection table": ("Flows Follow The Indirection Table",),

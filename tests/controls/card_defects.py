@@ -48,6 +48,16 @@ BOUND, FOUND, RESET = (
     "A Port Comes Back When It Is Found On The Bus Again",
     "A Port Comes Back From A Reset",
 )
+SAME_WARM, SAME_COLD = "The Card Is The Same After A Warm Restart", "The Card Is The Same After A Power Cycle"
+FIVE_WARM, FIVE_COLD = (
+    "The Card Is The Same After Each Of Five Warm Restarts",
+    "The Card Is The Same After Each Of Five Power Cycles",
+)
+EEPROM, DUMPED, BLINKED = (
+    "The EEPROM Is Read Right",
+    "A Dump Of The Registers Leaves Every Link",
+    "A Light That Blinks Leaves Every Link",
+)
 
 DEFECTS = (
     *FRAME_DEFECTS,
@@ -243,5 +253,54 @@ DEFECTS = (
         tests=(FOUND, UP),
         into=FOUND,
         reload=True,
+    ),
+    Defect(
+        # before the warm restart it is the link of a power-on
+        BROADCOM,
+        ("card:dut", "link-width-cold=2"),
+        red(SAME_WARM, SAME_COLD),
+        "trained to x",
+        tests=(SAME_WARM, SAME_COLD, UP),
+        cold_start=True,
+        power_cycle=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "mac-boots=1"),
+        red(SAME_WARM),
+        "dut.p0 (0000:81:00.0): after a warm restart it has MAC address",
+        tests=(SAME_WARM, UP),
+        into=SAME_WARM,
+        power_cycle=True,
+    ),
+    Defect(
+        EMULEX,
+        ("card:dut.p1", "mac-boots=1"),
+        red(FIVE_WARM, FIVE_COLD),
+        "it has MAC address",
+        tests=(FIVE_WARM, FIVE_COLD, UP),
+        power_cycle=True,
+        full=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "eeprom-flips=2"),
+        red(EEPROM),
+        "dut.p1 (0000:81:00.1): EEPROM byte 0x0020",
+        tests=(EEPROM, DUMPED, UP),
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "look-drops-link=1"),
+        red(DUMPED),
+        "dut.p0 (0000:81:00.0) counted 2 changes of carrier while its registers were read",
+        tests=(EEPROM, DUMPED, BLINKED),
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "look-drops-link=2"),
+        red(BLINKED),
+        "dut.p1 (0000:81:00.1) counted 2 changes of carrier while its light was to blink",
+        tests=(EEPROM, DUMPED, BLINKED),
     ),
 )

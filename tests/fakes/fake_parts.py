@@ -238,7 +238,15 @@ class FakeHost:
         """Settings that no driver shows, until a test gives the server some."""
         raise NotOffered(f"{self.name}: {iface} shows none")
 
-    features = rings = coalescing = pause = channels = _hidden
+    features = rings = coalescing = pause = channels = registers = _hidden
+
+    def eeprom(self, iface: str, length: int) -> bytes:
+        assert length > 0
+        self._hidden(iface)
+
+    def identify(self, iface: str, seconds: int) -> None:
+        assert seconds == 1, "somebody waits for it"
+        self._hidden(iface)
 
     def lost_below(self, iface: str) -> str | None:
         return f"lro on {iface}" if self.by_iface(iface).lro else None
@@ -247,7 +255,10 @@ class FakeHost:
         return iface in self.mixed_arp
 
     def by_iface(self, iface: str) -> Nic:
-        return next(nic for nic in self.nics if nic.iface == iface)
+        for nic in self.nics:
+            if nic.iface == iface:
+                return nic
+        raise BenchFault(f"{self.name}: Cannot find device {iface}")
 
     def by_pci(self, pci: str) -> Nic:
         return next(nic for nic in self.nics if nic.pci == pci)

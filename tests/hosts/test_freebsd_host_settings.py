@@ -186,6 +186,9 @@ NOT_OF_OCE: dict[str, Ask] = {
     "reset_function": lambda dut: dut.pci.reset_function("0000:81:00.0"),
     "reset_interface": lambda dut: dut.drivers.reset_interface("oce0"),
     "restoring_driver": lambda dut: dut.undo.driver("0000:81:00.0", "oce0"),
+    "eeprom": lambda dut: dut.firmware.eeprom("oce0", 16),
+    "registers": lambda dut: dut.firmware.registers("oce0"),
+    "identify": lambda dut: dut.firmware.identify("oce0", 1),
 }
 
 

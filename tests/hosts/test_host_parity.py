@@ -55,6 +55,7 @@ def test_what_is_never_available_raises_nothing_else() -> None:
     queues = {question for question in questions() if question.startswith("queues.")}
     carriers = {"counts.carriers_command", "counts.read_carriers"}
     drivers |= {"drivers.changed_files", "drivers.package_signer", "links.module_memory"}
+    drivers |= {"firmware.eeprom", "firmware.registers", "firmware.identify"}
     assert never == {*drivers, *queues, *carriers, "pci.aer", "settings.set_channels", "undo.channels"}
 
 

@@ -165,7 +165,10 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(MAC_LOST,		70, "mac-lost",			PORT, "1: a port that a driver takes again has a random MAC address") \
 	X(RX_PAUSE_STAYS,	71, "rx-pause-stays",		PORT, "1: received pause frames are obeyed although that is off") \
 	X(PAD_FOREIGN,		72, "pad-foreign",		PORT, "1: a short frame is filled up with bytes of a longer one before it") \
-	X(TAG_PRIORITY_LOST,	73, "tag-priority-lost",	PORT, "1: a tag that the card puts in or takes out loses its priority")
+	X(TAG_PRIORITY_LOST,	73, "tag-priority-lost",	PORT, "1: a tag that the card puts in or takes out loses its priority") \
+	X(EEPROM_FLIPS,		74, "eeprom-flips",		PORT, "n: in every n-th read of the EEPROM a bit is wrong") \
+	X(MAC_BOOTS,		75, "mac-boots",		PORT, "1: each start of the server gives the port another MAC address") \
+	X(LOOK_DROPS_LINK,	76, "look-drops-link",		PORT, "the link goes and returns: 1: when registers are dumped, 2: when the light blinks")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

@@ -107,6 +107,16 @@ def firmware(model: Model) -> dict[str, str]:
     }
 
 
+def looks(model: Model) -> dict[str, str]:
+    """Looks that the driver offers: bytes of its EEPROM and of its dump of registers, and a light that blinks."""
+    section = model["looks"]
+    return {
+        "eeprom_bytes": str(section.get("eeprom_bytes", 0)),
+        "register_bytes": str(section.get("register_bytes", 0)),
+        "identify": _bool(section["identify"]),
+    }
+
+
 def costs(model: Model) -> dict[str, str]:
     """The model's costs in the names of struct vcard_cost."""
     rows = {name: str(value) for name, value in model["costs"].items()}
@@ -189,6 +199,7 @@ def row(model: Model) -> dict[str, str]:
         "groups": _known(model, GROUPS, model["groups"]),
         "bar": "{ " + ", ".join(map(str, [*model["bar_bytes"], 0, 0][:3])) + " }",
         **firmware(model),
+        **looks(model),
         **rings(model),
         **coalescing(model),
         **pause(model),

@@ -64,6 +64,9 @@ struct vcard_model {
 	const char *firmware_format;	/* what the driver prints, %s is the version */
 	bool firmware_pending;	/* it prints a version flashed and not yet active, too */
 	bool flashable;		/* ethtool -f */
+	u32 eeprom_bytes;	/* ethtool -e; 0: the driver shows none */
+	u32 register_bytes;	/* ethtool -d; 0: the driver shows none */
+	bool identify;		/* ethtool -p */
 	u16 vendor, device, subvendor, subdevice;
 	u32 class;
 	u8 revision, ports;

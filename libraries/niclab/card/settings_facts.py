@@ -14,6 +14,7 @@ from niclab.card.values import (
     Descriptors,
     KnownSpeedMbps,
     MtuBytes,
+    PciId,
     Queues,
     Section,
     Setting,
@@ -219,3 +220,13 @@ class SelfTestFacts(Section):
     """The card's own test, which the Linux driver offers or not."""
 
     offered: bool
+
+
+class EepromFacts(Section):
+    """The sum that the first words of the EEPROM have, 16 bits each, little-endian, as ``ethtool -e`` shows them.
+
+    ``words``: how many are added up, the word of the checksum among them. ``sum``: its last 16 bits.
+    """
+
+    words: Annotated[int, Field(ge=1, le=512), Wanted("words from the first on, 1 to 512")]
+    sum: PciId

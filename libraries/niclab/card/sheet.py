@@ -17,6 +17,7 @@ from niclab.card.offload_facts import Offloads
 from niclab.card.settings_facts import (
     ChannelFacts,
     CoalescingFacts,
+    EepromFacts,
     FilterFacts,
     LinkFacts,
     Mtu,
@@ -55,6 +56,7 @@ class Card(Sheet):
     mtu: Mtu | None = None
     filters: FilterFacts | None = None
     self_test: SelfTestFacts | None = None
+    eeprom: EepromFacts | None = None
     offloads: Offloads | None = None
     limits: Limits
     recommended: Recommended | None = None

@@ -57,3 +57,7 @@ class NotOffered(NotApplicable):
 
 class ModuleUnread(BenchFault):
     """A driver that shows modules could not read the one in a port's cage; the words are the tool's."""
+
+
+class LookFailed(BenchFault):
+    """A driver that offers a look into its card could not take it; the words are the tool's."""

@@ -121,10 +121,13 @@ class HostPci(Protocol):
 
 
 class HostFirmware(Protocol):
-    """Firmware images: those there are, and writing one into a card."""
+    """Firmware images: those there are, and writing one into a card; looks into a card."""
 
     def has_image(self, file: str) -> bool: ...
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]: ...
+    def eeprom(self, iface: str, length: int) -> bytes: ...
+    def registers(self, iface: str) -> int: ...
+    def identify(self, iface: str, seconds: int) -> None: ...
 
 
 class HostSettings(Protocol):
@@ -277,7 +280,7 @@ class Host(Protocol):
 
     @property
     def firmware(self) -> HostFirmware:
-        """Firmware images: those there are, and writing one into a card."""
+        """Firmware images: those there are, and writing one into a card; looks into a card."""
 
     @property
     def settings(self) -> HostSettings:

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* ethtool: what a port says of itself: identity, link, counters, self test. */
+/* ethtool: what a port says of itself: identity, link, counters, self test, EEPROM, registers. */
 #include <linux/ethtool.h>
 #include <linux/linkmode.h>
 
 #include "vnet.h"
+
+#define EEPROM_HEAD 96
+#define EEPROM_SERIAL 32
+#define EEPROM_MAC 80		/* behind a serial number, of 32 characters at most */
+#define EEPROM_MISREAD 0x01
+#define LOOK_DUMPS 1
+#define LOOK_IDENTIFIES 2
 
 /* be2net, be_get_drvinfo(): what is flashed stands behind what runs where it is another version. */
 static void firmware(const struct vnet *v, char *out, size_t size)
@@ -139,10 +146,59 @@ static void set_message_level(struct net_device *dev, u32 level)
 	((struct vnet *)netdev_priv(dev))->msg_enable = level;
 }
 
+/* The defect: a look that nobody should notice. */
+static void look(struct vnet *v, u32 bit)
+{
+	if (!(vcard_fault(v->port, VCARD_FAULT_LOOK_DROPS_LINK) & bit))
+		return;
+	vnet_set_carrier(v, false);
+	vnet_changed(v);
+}
+
 /* The light on the bracket: nobody sees it here; the kernel blinks it twice a second. */
 static int identify(struct net_device *dev, enum ethtool_phys_id_state state)
 {
-	return state == ETHTOOL_ID_ACTIVE ? 2 : 0;
+	if (state != ETHTOOL_ID_ACTIVE)
+		return 0;
+	look(netdev_priv(dev), LOOK_IDENTIFIES);
+	return 2;
+}
+
+static int eeprom_bytes(struct net_device *dev)
+{
+	return ((struct vnet *)netdev_priv(dev))->model->eeprom_bytes;
+}
+
+/* Part number, serial number and MAC address; everything else is erased. */
+static int eeprom(struct net_device *dev, struct ethtool_eeprom *e, u8 *data)
+{
+	struct vnet *v = netdev_priv(dev);
+	u32 every = vcard_fault(v->port, VCARD_FAULT_EEPROM_FLIPS);
+	u8 head[EEPROM_HEAD];
+
+	memset(head, 0xff, sizeof(head));
+	memcpy(head, v->model->part_number, min_t(size_t, strlen(v->model->part_number), EEPROM_SERIAL));
+	memcpy(head + EEPROM_SERIAL, vcard_serial(v->port), strlen(vcard_serial(v->port)));
+	ether_addr_copy(head + EEPROM_MAC, dev->perm_addr);
+	if (every && ++v->eeprom_reads % every == 0)
+		head[EEPROM_SERIAL] ^= EEPROM_MISREAD;
+	memset(data, 0xff, e->len);
+	if (e->offset < sizeof(head))
+		memcpy(data, head + e->offset, min_t(u32, e->len, sizeof(head) - e->offset));
+	e->magic = v->model->vendor | v->model->device << 16;
+	return 0;
+}
+
+static int register_bytes(struct net_device *dev)
+{
+	return ((struct vnet *)netdev_priv(dev))->model->register_bytes;
+}
+
+/* The kernel has cleared the buffer. */
+static void registers(struct net_device *dev, struct ethtool_regs *regs, void *data)
+{
+	regs->version = 1;
+	look(netdev_priv(dev), LOOK_DUMPS);
 }
 
 void vnet_ethtool_info(struct vnet *v, struct ethtool_ops *ops)
@@ -152,7 +208,16 @@ void vnet_ethtool_info(struct vnet *v, struct ethtool_ops *ops)
 	ops->get_link_ksettings = link_settings;
 	ops->get_msglevel = message_level;
 	ops->set_msglevel = set_message_level;
-	ops->set_phys_id = identify;
+	if (v->model->identify)
+		ops->set_phys_id = identify;
+	if (v->model->eeprom_bytes) {
+		ops->get_eeprom_len = eeprom_bytes;
+		ops->get_eeprom = eeprom;
+	}
+	if (v->model->register_bytes) {
+		ops->get_regs_len = register_bytes;
+		ops->get_regs = registers;
+	}
 	if (v->driver->n_counters) {
 		ops->get_sset_count = count;
 		ops->get_strings = strings;

@@ -104,7 +104,7 @@ struct vnet {
 	struct sk_buff_head leaving;		/* frames on their way out, by due time; the timer's own */
 	unsigned long carrier_lost_at;
 	u64 degrades_since;
-	u64 reorder, flips, twins, cuts, uncounted, tx_flips, tx_twins, interrupts, module_reads;
+	u64 reorder, flips, twins, cuts, uncounted, tx_flips, tx_twins, interrupts, module_reads, eeprom_reads;
 	u32 dead_queue;				/* n: the n-th did not start */
 	u8 leftover[ETH_ZLEN];			/* the beginning of the last frame that needed no padding */
 	unsigned int first_vector;

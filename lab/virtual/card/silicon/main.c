@@ -137,6 +137,8 @@ static struct vcard_port *make_port(struct card *card, unsigned int index)
 	port->nvram = card->nvram + VCARD_S_PORT + index * VCARD_PORT_SIZE;
 	mutex_init(&port->lock);
 	memcpy(port->mac, port->nvram + VCARD_P_MAC, ETH_ALEN);
+	if (vcard_fault(port, VCARD_FAULT_MAC_BOOTS))
+		port->mac[4] += 1 + nvram_u32(nvram, VCARD_O_BOOTS) % 250;
 	nvram_string(card->nvram, VCARD_S_SERIAL, port->serial);
 	nvram_set_string(port->nvram, VCARD_P_BOUND, "", 16);
 	return port;

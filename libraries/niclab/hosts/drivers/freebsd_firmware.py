@@ -1,14 +1,14 @@
-"""FreeBSD host: firmware images."""
+"""FreeBSD host: firmware images; its drivers offer no look into a card."""
 
 from __future__ import annotations
 
 import shlex
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.drivers.driver_commands import FreeBsdDriverCommands
 from niclab.hosts.host import HostDrivers, HostUndo, Shell
 from niclab.hosts.host_records import DriverInfo
-from niclab.hosts.parity import emulated, partly
+from niclab.hosts.parity import emulated, not_available, partly
 from niclab.hosts.settings.driver_settings import FLASHED_BY_MODULE, firmware_module
 from niclab.hosts.settings.settings_records import Attempt
 
@@ -16,6 +16,7 @@ _FLASH_TIMEOUT_S = 600
 
 _FIRMWARE, _MODULES = "/boot/firmware", "/boot/modules"
 
+_NO_LOOK = "the lab knows no command for it that all drivers have"
 _FLASHED = (
     "cxgbe, with `cxgbetool`; oce, by `fw_upgrade`, of images that were made modules; others have tools of their"
     " vendors, which run offline"
@@ -51,6 +52,18 @@ class FreeBsdFirmware(FreeBsdDriverCommands):
             )
         refused = self._told(self._undo.firmware(iface, file), timeout_s=_FLASH_TIMEOUT_S)
         return Attempt(refused, self._drivers.driver_info(iface))
+
+    @not_available(_NO_LOOK)
+    def eeprom(self, iface: str, length: int) -> bytes:
+        raise NotApplicable(f"{self.name}: {iface}: {length} bytes of its driver's EEPROM: FreeBSD: {_NO_LOOK}")
+
+    @not_available(_NO_LOOK)
+    def registers(self, iface: str) -> int:
+        raise NotApplicable(f"{self.name}: {iface}: the registers of its driver: FreeBSD: {_NO_LOOK}")
+
+    @not_available(_NO_LOOK)
+    def identify(self, iface: str, seconds: int) -> None:
+        raise NotApplicable(f"{self.name}: {iface}: {seconds} s of blinking by its driver: FreeBSD: {_NO_LOOK}")
 
     def _is_file(self, path: str) -> bool:
         result = self._try(f"test -f {shlex.quote(path)}")

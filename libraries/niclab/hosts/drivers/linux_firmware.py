@@ -1,17 +1,22 @@
-"""Linux host: firmware images."""
+"""Linux host: firmware images, and looks into a card."""
 
 from __future__ import annotations
 
+import re
 import shlex
 
+from niclab.core.verdict import NotApplicable
+from niclab.hosts.command_words import interface_name
+from niclab.hosts.errors import LookFailed, unreadable
 from niclab.hosts.host import HostUndo, Shell
-from niclab.hosts.host_commands import is_no_answer, refusal
+from niclab.hosts.host_commands import is_no_answer, refusal, words_of
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.links.ethtool import read_driver_info
 from niclab.hosts.linux_commands import LinuxCommands
 from niclab.hosts.settings.settings_records import Attempt
 
 _FLASH_TIMEOUT_S = 600
+_BYTES = re.compile(r"(\s+[0-9a-f]{2})+\s*")
 
 
 class LinuxFirmware(LinuxCommands):
@@ -36,3 +41,59 @@ class LinuxFirmware(LinuxCommands):
         if result.exit_status != 0 and is_no_answer(result):
             raise self._failed(command, result)
         return Attempt(refusal(result), self._read(f"ethtool -i {iface}", read_driver_info))
+
+    def eeprom(self, iface: str, length: int) -> bytes:
+        """Return the first bytes of the EEPROM or flash of a port; fewer where it has fewer.
+
+        Raises:
+            NotApplicable: The driver shows none.
+            LookFailed: It shows one, and could not read it.
+        """
+        command = f"ethtool -e {interface_name(self.name, iface)} raw on length {length}"
+        text = self._looked(f"{command} | od -An -v -tx1", iface, "no EEPROM")
+        return self._understood(command, _read_bytes, text)
+
+    def registers(self, iface: str) -> int:
+        """Read the registers of a port as its driver dumps them, and return how many bytes they are.
+
+        Raises:
+            NotApplicable: The driver shows none.
+            LookFailed: It shows some, and could not read them.
+        """
+        command = f"ethtool -d {interface_name(self.name, iface)} raw on"
+        count = self._understood(command, _read_count, self._looked(f"{command} | wc -c", iface, "no registers"))
+        if count == 0:
+            raise NotApplicable(f"{self.name}: {iface}: its driver shows no registers (none of them)")
+        return count
+
+    def identify(self, iface: str, seconds: int) -> None:
+        """Let the light of a port blink for a time.
+
+        Raises:
+            NotApplicable: The driver offers none.
+            LookFailed: It offers one, and could not do it.
+        """
+        self._looked(f"ethtool -p {interface_name(self.name, iface)} {seconds}", iface, "no light that blinks")
+
+    def _looked(self, command: str, iface: str, nothing: str) -> str:
+        """The output of commands in a row, all of which succeed. Kernels say EOPNOTSUPP where a driver has none."""
+        result = self._try(f"bash -c {shlex.quote(f'set -o pipefail; {command}')}")
+        if result.exit_status == 0:
+            return result.stdout
+        if "not supported" in result.stderr:
+            raise NotApplicable(f"{self.name}: {iface}: its driver shows {nothing} ({result.stderr.strip()})")
+        if is_no_answer(result) or "temporarily unavailable" in result.stderr:  # bnx2x of a port that is down
+            raise self._failed(command, result)
+        raise LookFailed(f"{self.name}: `{command}` failed with {words_of(result)}")
+
+
+def _read_bytes(text: str) -> bytes:
+    if not _BYTES.fullmatch(text):
+        raise unreadable("ethtool -e", "text", text, "bytes as od -tx1 prints them")
+    return bytes.fromhex(text)
+
+
+def _read_count(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise unreadable("wc -c", "text", text, "a number")
+    return int(text)

@@ -14,6 +14,10 @@ from niclab.run.run import Run
 _SHOWN = 3
 
 
+class LacksFile(BenchFault):
+    """A server has no firmware file for the card: its driver cannot take a port."""
+
+
 def whose(run: Run, port: Port, error: NoInterface | NoDevice) -> CardFailure | BenchFault:
     """Find out who is to blame for a port without a network interface.
 
@@ -35,7 +39,7 @@ def whose(run: Run, port: Port, error: NoInterface | NoDevice) -> CardFailure | 
     troubles = _of_the_start(run, port)
     of_server = [each for each in troubles if each.kind in OF_THE_SERVER]
     if of_server:
-        return BenchFault(f"{port.place}: {error}; the server's system lacks a file: {_said(of_server)}")
+        return LacksFile(f"{port.place}: {error}; the server's system lacks a file: {_said(of_server)}")
     if troubles:
         return CardFailure(f"{port.place}: {error}; the kernel said: {_said(troubles)}")
     if isinstance(error, NoDevice):

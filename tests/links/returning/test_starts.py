@@ -10,8 +10,8 @@ from fake_parts import link_of
 
 from Driver import Driver
 from niclab.bench.records import Role
-from niclab.checks.starts import Start
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.links.returning.starts import Start
 from niclab.run.run import Run
 from niclab.transports.bmc.bmc import PowerAction
 from Pcie import Pcie

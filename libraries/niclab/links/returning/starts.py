@@ -13,7 +13,7 @@ from niclab.bench.records import Role
 from niclab.checks import driver, pcie
 from niclab.checks.asked import Say
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.run.acquiring.ready import make_ready
+from niclab.links.returning.inventory import Inventories
 from niclab.run.run import Run
 
 
@@ -29,6 +29,7 @@ class SeenAtStart(Enum):
 
     DRIVER = "driver"
     PCIE_LINK = "PCIe link"
+    INVENTORY = "inventory of every port"
 
 
 _Failure = CardFailure | BenchFault | NotApplicable | Undecided
@@ -60,6 +61,8 @@ class Starts:
     def once(self, start: Start, warn: Callable[[str], object]) -> bool:
         """Start the dut again unless this run has done so, and look at all subjects right afterwards.
 
+        The inventory of every port is kept before, and compared afterwards.
+
         Args:
             start: How it starts.
             warn: Takes warnings, such as a driver that had to be loaded.
@@ -69,13 +72,19 @@ class Starts:
 
         Raises:
             NotApplicable: It has no BMC that could cut its power.
+            CardFailure: A port does not come back with it, and the card or its driver is to blame.
             BenchFault: It does not come back in its time.
         """
         if start in self._found:
             return False
+        inventories = self._run.part(Inventories)
+        kept = self._look(lambda _, say: inventories.keep(say))
         self._start(start)
-        make_ready(self._run, warn)
-        self._found[start] = {subject: self._look(check) for subject, check in _CHECKS.items()}
+        inventories.make_ready(f"a {start.value}", warn)
+        found = {subject: self._look(check) for subject, check in _CHECKS.items()}
+        if kept.failure is None:
+            kept = self._look(lambda _, say: inventories.require_as_kept(f"a {start.value}", say))
+        self._found[start] = found | {SeenAtStart.INVENTORY: kept}
         return True
 
     def require(self, start: Start, subject: SeenAtStart, say: Say) -> None:

@@ -9,7 +9,6 @@ from enum import Enum
 
 from niclab.bench.records import Port, Role
 from niclab.checks.driver import RELOAD_DEADLINE_S
-from niclab.checks.inventory import Inventories
 from niclab.checks.pcie_party import LinkTrouble, blame_links
 from niclab.core.parallel import at_once
 from niclab.core.profile import Profile
@@ -17,6 +16,7 @@ from niclab.core.verdict import BenchFault, Blamed, NotApplicable, fail_with
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.host import Host
 from niclab.links import carrier, link_checks
+from niclab.links.returning.inventory import Inventories
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
 from niclab.run.watching.standstill import blameless

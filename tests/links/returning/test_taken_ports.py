@@ -18,7 +18,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.errors import NoDevice
 from niclab.hosts.host_records import PingResult
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
-from niclab.links.taken_ports import PINGS, ROUNDS, TakenBy
+from niclab.links.returning.taken_ports import PINGS, ROUNDS, TakenBy
 from niclab.run.run import Run
 from TakenPorts import TakenPorts
 

@@ -1,0 +1,241 @@
+"""The inventory of a port of the dut, which is the same when the port was gone and is back, and after a start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+from niclab.bench.records import Port, Role
+from niclab.checks.asked import Say, dut
+from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, blame_links, judged
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, Blamed, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import persistent_problems
+from niclab.hosts.errors import LookFailed, NoDevice, NoInterface
+from niclab.hosts.host_records import LinkSettings, PcieLink
+from niclab.hosts.settings.ethtool_records import Channels, Rings
+from niclab.links import link_checks
+from niclab.links.returning.eeprom import EEPROM_BYTES, other_byte
+from niclab.run.acquiring.card_start import LacksFile
+from niclab.run.acquiring.ready import make_ready
+from niclab.run.run import Run
+
+T = TypeVar("T")
+
+APPEARS_WITHIN_S = 30.0
+"""Assumption: a server may answer over SSH before its drivers have found every device."""
+
+_IN_ORDER_OF_FINDING = re.compile(r"eth[0-9]+")
+"""A name of Linux that says which interface came first, and nothing of the port."""
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The facts that a port shows of itself; those that its driver does not show are left out.
+
+    Attributes:
+        identity: Facts that stay, whatever is done to the port, by name.
+        chosen: Settings that its driver chooses when it takes the port, by name.
+        link: Speed and duplex of its link; None where nothing shows them, as while it goes and returns.
+        eeprom: The first bytes of its EEPROM; None where its driver shows none.
+        path: The PCI Express links above it; none on conventional PCI.
+    """
+
+    identity: Mapping[str, str]
+    chosen: Mapping[str, str]
+    link: str | None
+    eeprom: bytes | None
+    path: tuple[PcieLink, ...]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The inventories of all ports, and the kernel that showed them."""
+
+    kernel: str
+    of: Mapping[Port, Inventory]
+
+
+class Inventories:
+    """Compares ports with what they were. A part of the run.
+
+    Args:
+        run: The current run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._kept: _Kept | None = None
+        self._chosen: dict[tuple[Port, bool], Mapping[str, str]] = {}
+        """Port, and whether the dut has booted -> its settings when the run saw that for the first time: others may
+        have set what there was before, and what a site sets at boot it need not set when a driver is bound."""
+
+    def look(self, port: Port) -> Inventory:
+        """Read the inventory of a port, which is up and has its link.
+
+        Args:
+            port: A port of the dut.
+
+        Raises:
+            CardFailure: Its EEPROM cannot be read.
+            BenchFault: The port is not there, or the dut does not answer.
+        """
+        run, host, iface = self._run, dut(self._run), self._run.interface(port)
+        device, info = host.pci.device(port.pci), host.drivers.driver_info(iface)
+        shown, name = host.links.interface(iface), host.pci.interface_at(port.pci, port.index)
+        identity = {
+            "PCI ids": f"{device.vendor_id}:{device.device_id}, {device.subvendor}:{device.subdevice}",
+            "driver": info.driver,
+            "driver version": info.version,
+            "firmware": info.firmware,
+            "interface": None if _IN_ORDER_OF_FINDING.fullmatch(name) else name,
+            "MAC address": shown.permanent_mac or shown.mac,
+        }
+        rings, channels = _where_shown(host.settings.rings, iface), _where_shown(host.settings.channels, iface)
+        chosen = {"rings": _counts(rings), "queues": _counts(channels)}
+        path = () if run.card.pcie is None else host.pci.path(port.pci)
+        try:
+            eeprom = _where_shown(lambda name: host.firmware.eeprom(name, EEPROM_BYTES), iface)
+        except LookFailed as error:
+            raise CardFailure(f"{port.place}: its EEPROM cannot be read: {error}") from error
+        link = _speed(host.links.link_settings(iface))
+        return Inventory(_known(identity), _known(chosen), link, eeprom, path)
+
+    def differences(self, port: Port, before: Inventory, after: str, *, booted: bool = False) -> list[LinkTrouble]:
+        """Look at a port again, and compare it with what it was.
+
+        Args:
+            port: A port of the dut.
+            before: What it was.
+            after: What has happened to it, for the message.
+            booted: Whether that was a start of the dut.
+
+        Returns:
+            The differences, and whose they are; empty when it is as it was.
+
+        Raises:
+            CardFailure, BenchFault: As :meth:`look`.
+        """
+        now = self.look(port)
+        subject, source = f"{port.place}: after {after} it", "as before"
+        first = self._chosen.setdefault((port, booted), now.chosen)
+        found = [*_differences(before.identity, now.identity), *_differences(first, now.chosen)]
+        found += other_byte(before.eeprom, now.eeprom)
+        if before.link and now.link and before.link != now.link:
+            found.append(("link", before.link, now.link))
+        troubles = [
+            LinkTrouble(f"{subject} has {name} {is_now}; expected {was}, {source}", Blamed.CARD)
+            for name, was, is_now in found
+        ]
+        for measure in (WIDTH, SPEED) if before.path and now.path else ():
+            was = min(map(measure.of, before.path))
+            said = f"{subject} trained to", f"expected {measure.shown(was)}, {source}"
+            troubles += judged(now.path, measure, was, *said)
+        return troubles
+
+    def keep(self, say: Say) -> None:
+        """Keep the inventory of every port of the dut for :meth:`require_as_kept`.
+
+        Args:
+            say: Takes what was seen of each link.
+
+        Raises:
+            CardFailure: A port of the dut has no link, or its EEPROM cannot be read.
+            BenchFault: Only a port of the peer has none, a port is not there, or the dut does not answer.
+            Undecided: An answer came too late to decide about a link.
+            NotApplicable: The sheet does not know in which time a link comes up.
+        """
+        self._kept = None
+        link_checks.require_up(self._run, say)
+        ports = self._run.ports(Role.DUT)
+        inventories = dict(zip(ports, side_by_side(self.look, ports), strict=True))
+        self._kept = _Kept(dut(self._run).system.kernel(), inventories)
+
+    def make_ready(self, after: str, warn: Callable[[str], object]) -> None:
+        """Make the bench ready after a start of the dut; a port that was kept and stays away is the card's.
+
+        Args:
+            after: The start, for the message.
+            warn: Takes warnings, such as a driver that had to be loaded.
+
+        Raises:
+            CardFailure: A port of the dut is missing.
+            BenchFault: The bench cannot be made ready.
+        """
+        try:
+            make_ready(self._run, warn)
+        except BenchFault as error:
+            is_missing = isinstance(error.__cause__, NoDevice | NoInterface) and not isinstance(error, LacksFile)
+            if self._kept is None or not is_missing:
+                raise
+            fail_with(persistent_problems(lambda: self._missing(after), within=APPEARS_WITHIN_S))
+            make_ready(self._run, warn)
+
+    def _missing(self, after: str) -> list[str]:
+        problems, server = list[str](), self._run.server(Role.DUT)
+        for port in self._run.ports(Role.DUT):
+            try:
+                server.interface(port)
+            except (NoDevice, NoInterface) as reason:
+                problems.append(f"{port.place} is missing after {after}: {reason}; expected it, as before")
+        return problems
+
+    def require_as_kept(self, after: str, say: Say) -> None:
+        """Compare every port of the dut with what it was, when the dut has started again.
+
+        Args:
+            after: The start, for the message.
+            say: Takes what was seen of each link, and what is the same of each port.
+
+        Raises:
+            CardFailure: A port is not as it was, or has no link in the sheet's time.
+            BenchFault: No inventory was kept, another kernel runs, only a port of the peer has no link, or a slot or
+                bridge is to blame for a slower link.
+            Undecided: An answer came too late to decide, or only a link between two bridges is slower.
+            NotApplicable: The sheet does not know in which time a link comes up.
+        """
+        if self._kept is None:
+            raise BenchFault("no inventory of the ports was kept: 'Remember Every Port' comes first")
+        kernel, before = dut(self._run).system.kernel(), self._kept
+        if kernel != before.kernel:
+            raise BenchFault(f"dut: runs kernel {kernel} after {after}; expected {before.kernel}, as before")
+        link_checks.require_up(self._run, say)
+        ports = [*before.of]
+        found = side_by_side(lambda port: self.differences(port, before.of[port], after, booted=True), ports)
+        blame_links([trouble for troubles in found for trouble in troubles])
+        for port, kept in before.of.items():
+            say(f"{port.name}: as before {after}: {', '.join([*kept.identity, *kept.chosen])}")
+
+
+def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """The facts that are not the same: name, what it was, what it is."""
+    names = dict.fromkeys([*before, *now])
+    facts = ((name, before.get(name, "none"), now.get(name, "none")) for name in names)
+    return [fact for fact in facts if fact[1] != fact[2]]
+
+
+def _known(facts: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _counts(shown: Rings | Channels | None) -> str | None:
+    """The sizes or numbers that are in force, in words; None where nothing shows them."""
+    if shown is None:
+        return None
+    counts = {name: count for name, count in asdict(shown.current).items() if isinstance(count, int)}
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _speed(settings: LinkSettings) -> str | None:
+    if settings.speed_mbps is None:
+        return None
+    return f"{settings.speed_mbps} Mbit/s" + (f", {settings.duplex.value} duplex" if settings.duplex else "")
+
+
+def _where_shown(ask: Callable[[str], T], iface: str) -> T | None:
+    try:
+        return ask(iface)
+    except NotApplicable:
+        return None
