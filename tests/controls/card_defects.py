@@ -48,6 +48,7 @@ BOUND, FOUND, RESET = (
     "A Port Comes Back When It Is Found On The Bus Again",
     "A Port Comes Back From A Reset",
 )
+DISKS = "Disks Over iSCSI Survive The Loss And Return Of A Link"
 
 DEFECTS = (
     *FRAME_DEFECTS,
@@ -243,5 +244,9 @@ DEFECTS = (
         tests=(FOUND, UP),
         into=FOUND,
         reload=True,
+    ),  # a link that is left and carries nothing, and one that is reported lost too late
+    *(
+        Defect(BROADCOM, fault, red(DISKS), "no operation ended for", tests=(DISKS, CARRIES), into=DISKS, full=True)
+        for fault in (("cable:b", "silent"), ("cable:a", "carrier_delay_s=8"))
     ),
 )
