@@ -109,6 +109,7 @@ TESTS = {
         "NFS Reads Over TCP Are As Fast As In Accepted Runs",
     ),
     "disks over iSCSI, with the card in the initiator": ("Blocks Over iSCSI Come Back As They Were Written",),
+    "a link that fails and returns under disks over iSCSI": ("Disks Over iSCSI Survive The Loss And Return Of A Link",),
 }
 """Line of the page -> the tests of the suites that judge it."""
 ROUND_TRIPS = "round trips of single frames, p50 to p99.9"

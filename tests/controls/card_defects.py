@@ -58,6 +58,7 @@ EEPROM, DUMPED, BLINKED = (
     "A Dump Of The Registers Leaves Every Link",
     "A Light That Blinks Leaves Every Link",
 )
+DISKS = "Disks Over iSCSI Survive The Loss And Return Of A Link"
 
 DEFECTS = (
     *FRAME_DEFECTS,
@@ -253,6 +254,10 @@ DEFECTS = (
         tests=(FOUND, UP),
         into=FOUND,
         reload=True,
+    ),  # a link that is left and carries nothing, and one that is reported lost too late
+    *(
+        Defect(BROADCOM, fault, red(DISKS), "no operation ended for", tests=(DISKS, CARRIES), into=DISKS, full=True)
+        for fault in (("cable:b", "silent"), ("cable:a", "carrier_delay_s=8"))
     ),
     Defect(
         # before the warm restart it is the link of a power-on

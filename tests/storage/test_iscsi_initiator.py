@@ -168,9 +168,9 @@ def test_a_session_that_is_not_the_one_is_the_benchs_fault_and_undone(
 
 
 def test_without_open_iscsi_it_is_not_applicable(bench: FakeBench, taken: Run) -> None:
-    bench.ssh[Role.DUT].replies["{ command -v"] = ""
+    bench.ssh[Role.DUT].replies["command -v"] = ""
     require_installed(taken)
-    bench.ssh[Role.DUT].replies["{ command -v"] = "iscsiadm\niscsid\n"
+    bench.ssh[Role.DUT].replies["command -v"] = "iscsiadm\niscsid\n"
     with pytest.raises(NotApplicable, match="dut has no iscsiadm, iscsid: the iSCSI initiator is open-iscsi's"):
         require_installed(taken)
 

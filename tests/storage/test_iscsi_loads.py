@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from niclab.traffic.tools.tool import Route
 
 SAID: dict[str, Any] = {
     **{"reads": 300, "written": 100, "bytes_read": 300 << 13, "bytes_written": 100 << 13},
-    **{"damaged": 0, "failed": 0, "elapsed_s": 2.0, "example": ""},
+    **{"damaged": 0, "failed": 0, "elapsed_s": 2.0, "silent_s": 0.1, "slowest_s": 0.2, "example": ""},
 }
 ROUTE = Route("198.18.10.1", "198.18.10.2")
 
@@ -69,6 +70,47 @@ def test_what_is_damaged_or_failed_is_kept_in_words() -> None:
 def test_what_the_program_is_asked() -> None:
     plan = json.loads(client().client_command(ROUTE, order(IscsiLoad.WRITE)).removeprefix("sleep 2; do "))
     assert (plan["disks"], plan["load"], plan["seconds"], plan["seed"]) == (["/dev/sda", "/dev/sdb"], "write", 2, "abc")
+
+
+class Going:
+    """A server on which a step goes on while a file is there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.marker, self.stopped, self.plan = folder / "goes-on", 0, dict[str, Any]()
+
+    def run(self, command: str) -> None:
+        assert command == f"rm -f {self.marker}"
+        self.marker.unlink(missing_ok=True)
+
+    def start(self, command: str, *, limit_s: float) -> Going:
+        assert limit_s == 120
+        self.plan = json.loads(command)
+        self.marker.touch()
+        return self
+
+    def await_begin(self, begun: str, _: str, within_s: float) -> None:
+        assert begun == f"[ -e {self.marker} ]" and within_s == 20
+
+    def wait(self, within_s: float) -> SimpleNamespace:
+        assert within_s == 60 and not self.marker.exists()
+        return SimpleNamespace(stdout=json.dumps(SAID))
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_a_load_goes_on_until_it_is_ended(tmp_path: Path, is_ended: bool) -> None:
+    server, agent = Going(tmp_path), IscsiAgent.__new__(IscsiAgent)
+    agent._server, agent.folder, agent.name = cast(Any, server), str(tmp_path), "dut"
+    agent.command = lambda plan, _=0: json.dumps(plan)  # type: ignore[method-assign]
+    with IscsiClient(agent, ("sda",), "abc").going_on(IscsiLoad.RANDOM) as end:
+        assert server.marker.exists() and not server.stopped
+        if is_ended:
+            assert end().silent_s == 0.1
+    assert not server.marker.exists() and server.stopped == 1
+    assert (server.plan["load"], server.plan["marker"]) == ("random", str(server.marker))
+    assert server.plan["seconds"] == 60  # also where nobody ends it
 
 
 @pytest.mark.parametrize("changed", [{"reads": -1}, {"bytes_read": "many"}, {"elapsed_s": None}, {"gossip": 1}])

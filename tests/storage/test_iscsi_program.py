@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from niclab.core.wait import pause, until
 from niclab.storage import iscsi_program
 from niclab.storage.iscsi_program import BLOCK_BYTES, SEQUENTIAL_BYTES, Loads
 
@@ -25,9 +27,9 @@ class Bench:
             file.write_bytes(bytes(SIZE))
         self._loads = Loads()
 
-    def step(self, load: str, seconds: float = 0.05) -> dict[str, Any]:
+    def step(self, load: str, seconds: float = 0.05, **more: str) -> dict[str, Any]:
         plan = {"disks": list(map(str, self.files)), "seed": "s", "volume_bytes": SIZE, "threads": THREADS}
-        return self._loads.step({**plan, "load": load, "seconds": seconds})
+        return self._loads.step({**plan, "load": load, "seconds": seconds, **more})
 
 
 @pytest.fixture
@@ -106,3 +108,40 @@ def test_an_operation_that_fails_is_counted_and_its_content_is_unknown(
     with monkeypatch.context() as patch:
         patch.setattr(iscsi_program.os, "preadv", lambda *_: 512)
         assert "512 of 262144 bytes" in disks.step("check")["example"]
+
+
+def test_a_load_lasts_while_its_file_is_there_and_its_longest_silence_is_found(
+    disks: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks.step("fill", 0)
+    marker, is_held = tmp_path / "goes-on", threading.Event()
+    is_held.set()
+    read = os.preadv
+
+    def holding(*words: Any) -> int:
+        is_held.wait()
+        return read(*words)
+
+    monkeypatch.setattr(iscsi_program.os, "preadv", holding)
+    found = dict[str, Any]()
+    step = threading.Thread(target=lambda: found.update(disks.step("read", 60, marker=str(marker))))
+    step.start()
+    until(marker.exists, within=20, what="a load", every=0.01)
+    is_held.clear()
+    pause(0.3)
+    is_held.set()
+    marker.unlink()
+    step.join(20)
+    assert 0.2 < found["silent_s"] <= found["slowest_s"] < found["elapsed_s"] < 20
+    assert found["reads"] >= 2 * THREADS and found["damaged"] == found["failed"] == 0
+
+
+def test_a_load_whose_threads_have_all_ended_waits_for_nobody(
+    disks: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(iscsi_program.os, "preadv", broken)
+    found = disks.step("read", 60, marker=str(tmp_path / "goes-on"))
+    assert found["failed"] == 2 * THREADS and found["elapsed_s"] < 20 and (tmp_path / "goes-on").exists()

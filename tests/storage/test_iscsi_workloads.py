@@ -28,6 +28,7 @@ from Storage import Storage
 FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
 COMMAND = "cd /tmp/niclab.fake && load disks"
 DISKS = tuple(f"sd{letter}" for letter in "abcdefgh")
+TIMES = {"silent_s": 0.1, "slowest_s": 0.2}
 ZERO = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0)
 
 
@@ -63,7 +64,7 @@ class Program:
         said = {"reads": reads, "written": written, "bytes_read": reads * size, "bytes_written": written * size}
         for name in self.total:
             self.total[name] += said[name]
-        return said | {"damaged": self.damaged, "failed": self.failed, "elapsed_s": 1.0, "example": "block 7"}
+        return said | {"damaged": self.damaged, "failed": self.failed, "elapsed_s": 1.0, **TIMES, "example": "block 7"}
 
     def _run(self, _: str) -> str:
         load = self.plans[-1]["load"]
@@ -102,7 +103,7 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
     monkeypatch.setattr(iscsi_workloads.iscsi_counts, "look", look)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.loopback_bps", lambda *_: 1e9)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.pause", lambda _: None)
-    bench.ssh[Role.DUT].replies["{ command -v"] = ""
+    bench.ssh[Role.DUT].replies["command -v"] = ""
     taken.card = taken.card.model_copy(update={"iscsi": FACTS})
     return made
 

@@ -31,7 +31,7 @@ def told(bench: FakeBench, taken: Run) -> dict[str, int]:
         return ""
 
     ssh.prepare_job = lambda job: setattr(job, "said", "listens\n")
-    ssh.replies |= {"{ command -v": "", "if [ -r /proc/fs/nfsd": "", "rpcinfo -p": ""}
+    ssh.replies |= {"command -v": "", "if [ -r /proc/fs/nfsd": "", "rpcinfo -p": ""}
     ssh.replies |= dict.fromkeys((*STEPS, "{ [ ! -e /proc/fs/nfsd/threads ]"), note)
     return order
 
@@ -62,7 +62,7 @@ def test_another_servers_work_is_left_alone(bench: FakeBench, taken: Run, told: 
 
 
 def test_a_program_that_is_missing_is_named(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
-    bench.ssh[Role.DUT].replies["{ command -v"] = "exportfs\nrpcbind\n"
+    bench.ssh[Role.DUT].replies["command -v"] = "exportfs\nrpcbind\n"
     with (
         pytest.raises(BenchFault, match="dut: has no exportfs, rpcbind; expected an NFS server"),
         serving(taken, taken.bench.paths[0]),

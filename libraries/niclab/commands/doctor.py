@@ -13,6 +13,7 @@ from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role
 from niclab.card import Card, load_card
 from niclab.checks.seen import look
 from niclab.checks.sheet_or_card import disagreements
+from niclab.commands.doctor_storage import examine_storage
 from niclab.commands.doctor_switch import examine_switch
 from niclab.commands.findings import Finding, look_at
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
@@ -86,6 +87,7 @@ def examine(
                     yield finding
             if not faults:
                 yield from _sheet_or_card(run)
+                yield from examine_storage(run)
             for finding in examine_switch(run):
                 faults += bool(finding.fault)
                 yield finding

@@ -22,11 +22,12 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
 from niclab.storage.iscsi_target import NAME, PORT, VOLUME_BYTES, VOLUMES, IscsiTarget
-from niclab.storage.server_needs import missing_programs
+from niclab.storage.server_needs import Needs, missing
 
 FOLDER = "/tmp/niclab.iscsi"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
 PROGRAMS = ("iscsiadm", "iscsid")
+NEEDS = Needs(PROGRAMS, ("iscsi_tcp", "sd_mod"))
 DISKS_WITHIN_S = 20.0
 GIVES_UP_AFTER_S = 15
 """A session that stays broken so long fails its operations; open-iscsi's own 120 s outlast a run."""
@@ -60,8 +61,8 @@ def require_installed(run: Run) -> None:
         NotApplicable: It has none.
     """
     dut = run.server(Role.DUT)
-    if missing := missing_programs(dut, PROGRAMS):
-        raise NotApplicable(f"{dut.name} has no {', '.join(missing)}: the iSCSI initiator is open-iscsi's")
+    if lacks := missing(dut, Needs(PROGRAMS)):
+        raise NotApplicable(f"{dut.name} has no {', '.join(lacks)}: the iSCSI initiator is open-iscsi's")
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from niclab.card import IscsiLoad
-from niclab.frames.server_agent import StepAgent, record_of
+from niclab.frames.server_agent import BEGINS_WITHIN_S, STEP_WITHIN_S, StepAgent, record_of
 from niclab.run.server import Server
 from niclab.storage import iscsi_program
 from niclab.storage.iscsi_program import BLOCK_BYTES, READ_PART, SEQUENTIAL_BYTES
@@ -19,6 +20,7 @@ from niclab.traffic import WorthlessResult
 from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult
 
 Count = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(ge=0)]
 WORDS: Mapping[IscsiLoad, str] = {
     IscsiLoad.RANDOM: f"random operations of {BLOCK_BYTES >> 10} KiB, {100 * READ_PART:.0f} % reads",
     IscsiLoad.READ: f"sequential reads of {SEQUENTIAL_BYTES >> 10} KiB",
@@ -54,7 +56,8 @@ class LoadCounts(BaseModel):
     """The operations of one run, of all disks together.
 
     ``reads``, ``written``: operations, and their bytes. ``damaged``: blocks of 8 KiB with another content; ``failed``:
-    operations with an error, each of which ends its thread; an ``example``.
+    operations with an error, each of which ends its thread; an ``example``. ``silent_s``: the longest time in which
+    none ended; ``slowest_s``: of the slowest.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -65,7 +68,9 @@ class LoadCounts(BaseModel):
     bytes_written: Count
     damaged: Count
     failed: Count
-    elapsed_s: Annotated[float, Field(ge=0)]
+    elapsed_s: Seconds
+    silent_s: Seconds
+    slowest_s: Seconds
     example: str
 
 
@@ -78,6 +83,31 @@ class IscsiAgent(StepAgent):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server, "iSCSI load program", iscsi_program)
+
+    @contextmanager
+    def going_on(self, plan: Mapping[str, object]) -> Iterator[Callable[[], dict[str, Any]]]:
+        """Let it do a step that goes on until it is ended, or until the ``with`` block is; yields what ends it.
+
+        Args:
+            plan: The step, without the file while which it lasts.
+
+        Raises:
+            BenchFault: It does not begin in time, or fails; its words are in the message.
+        """
+        marker = f"{self.folder}/goes-on"
+        command = self.command({**plan, "marker": marker, "seconds": STEP_WITHIN_S})
+        job = self._server.start(command, limit_s=2 * STEP_WITHIN_S)
+
+        def end() -> dict[str, Any]:
+            self._server.run(f"rm -f {marker}")
+            return self.said(job.wait(STEP_WITHIN_S).stdout)
+
+        try:
+            job.await_begin(f"[ -e {marker} ]", "loads of disks to begin", BEGINS_WITHIN_S)
+            yield end
+        finally:
+            self._server.run(f"rm -f {marker}")
+            job.stop()
 
 
 class IscsiClient:
@@ -101,21 +131,34 @@ class IscsiClient:
         self.damaged = list[str]()
         self.total = dict.fromkeys(("reads", "written", "bytes_read", "bytes_written"), 0)
 
-    def fill(self) -> None:
+    def fill(self) -> LoadCounts:
         """Write all of the disks once.
 
         Raises:
             BenchFault: The program fails.
         """
-        self._counted("writing all", self._agent.do(self._plan("fill", 0)))
+        return self._counted("writing all", self._agent.do(self._plan("fill", 0)))
 
-    def check(self) -> None:
+    def check(self) -> LoadCounts:
         """Read all of the disks once, and compare it.
 
         Raises:
             BenchFault: The program fails.
         """
-        self._counted("reading all", self._agent.do(self._plan("check", 0)))
+        return self._counted("reading all", self._agent.do(self._plan("check", 0)))
+
+    @contextmanager
+    def going_on(self, load: IscsiLoad) -> Iterator[Callable[[], LoadCounts]]:
+        """Load the disks until the load is ended, or until the ``with`` block is; yields what ends it.
+
+        Args:
+            load: The load.
+
+        Raises:
+            BenchFault: The program does not begin in time, or fails.
+        """
+        with self._agent.going_on(self._plan(_STEPS[load], 0)) as end:
+            yield lambda: self._counted(WORDS[load], end())
 
     def client_command(self, _: Route, order: Order) -> str:
         """One run."""

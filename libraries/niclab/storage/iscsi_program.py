@@ -1,7 +1,8 @@
 """Reads and writes disks with known content: runs on Linux, sent there as source, Python 3.7 and its library only.
 
 Each step (:mod:`niclab.run.step_program`) is one load of all disks of a session, past the system's cache (O_DIRECT).
-The disks stay open between steps, as each close after a write makes udev read a disk.
+The disks stay open between steps, as each close after a write makes udev read a disk. A step lasts for some seconds, or
+while a file is there, which it makes itself once every thread has done an operation.
 
 A thread has a part of a disk to itself, so that it knows what each block has: its place, how often it was written, and
 bytes of a pool that follows from a seed. No two blocks are alike, so a block from another place is seen as well. Every
@@ -28,9 +29,30 @@ BLOCK_BYTES = 8 << 10
 SEQUENTIAL_BYTES = 256 << 10
 READ_PART = 0.67
 POOL_BYTES = 1 << 20
+LOOKS_EVERY_S = 0.05
 _HEAD = struct.Struct(">IIQ")
 _UNKNOWN = -1
 """Number of writes of a block whose write failed: nobody knows what it has until it is written again."""
+
+
+class Period:
+    """The time of a step.
+
+    Args:
+        seconds: How long it lasts at most.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Is the step to end?"""
+        return time.monotonic() >= self._end
+
+    def end(self) -> None:
+        """End it now."""
+        self._end = 0.0
 
 
 class Volumes:
@@ -80,35 +102,37 @@ class DiskPart:
     def begin(self) -> None:
         """Forget the counts of the last step."""
         self.reads = self.written = self.bytes_read = self.bytes_written = self.damaged = self.failed = 0
+        self.ended: list[float] = []
+        self.slowest_s = 0.0
         self.example = ""
 
-    def fill(self, _: float) -> None:
+    def fill(self, _: Period) -> None:
         """Write all of it once."""
         for at in range(0, self._size, SEQUENTIAL_BYTES):
             if not self._write(at, SEQUENTIAL_BYTES):
                 return
 
-    def check(self, _: float) -> None:
+    def check(self, _: Period) -> None:
         """Read all of it once."""
         for at in range(0, self._size, SEQUENTIAL_BYTES):
             if not self._read(at, SEQUENTIAL_BYTES):
                 return
 
-    def random(self, over: float) -> None:
-        """Read and write at random places until a time, once at least."""
-        self._repeat(self._anywhere, over)
+    def random(self, period: Period) -> None:
+        """Read and write at random places until the time is over, once at least."""
+        self._repeat(self._anywhere, period)
 
-    def read(self, over: float) -> None:
-        """Read from the begin to the end, and again, until a time, once at least."""
-        self._repeat(lambda: self._read(self._after(), SEQUENTIAL_BYTES), over)
+    def read(self, period: Period) -> None:
+        """Read from the begin to the end, and again, until the time is over, once at least."""
+        self._repeat(lambda: self._read(self._after(), SEQUENTIAL_BYTES), period)
 
-    def write(self, over: float) -> None:
-        """Write from the begin to the end, and again, until a time, once at least."""
-        self._repeat(lambda: self._write(self._after(), SEQUENTIAL_BYTES), over)
+    def write(self, period: Period) -> None:
+        """Write from the begin to the end, and again, until the time is over, once at least."""
+        self._repeat(lambda: self._write(self._after(), SEQUENTIAL_BYTES), period)
 
     @staticmethod
-    def _repeat(operation: Callable[[], bool], over: float) -> None:
-        while operation() and time.monotonic() < over:
+    def _repeat(operation: Callable[[], bool], period: Period) -> None:
+        while operation() and not period.is_over:
             pass
 
     def _anywhere(self) -> bool:
@@ -124,7 +148,7 @@ class DiskPart:
         buffer = self._buffers[size]
         buffer[:8] = bytes(8)  # what was read before must not pass for what is read now
         try:
-            came = os.preadv(self._file, [buffer], self._begin + at)
+            came = self._timed(os.preadv, buffer, at)
         except OSError as error:
             return self._fails("read", at, str(error))
         if came != size:
@@ -158,7 +182,7 @@ class DiskPart:
         )
         self._writes[blocks.start : blocks.stop] = [_UNKNOWN] * len(counts)
         try:
-            went = os.pwritev(self._file, [buffer], self._begin + at)
+            went = self._timed(os.pwritev, buffer, at)
         except OSError as error:
             return self._fails("write", at, str(error))
         if went != size:
@@ -166,6 +190,14 @@ class DiskPart:
         self._writes[blocks.start : blocks.stop] = counts
         self.written, self.bytes_written = self.written + 1, self.bytes_written + size
         return True
+
+    def _timed(self, transfer: Callable[..., int], buffer: mmap.mmap, at: int) -> int:
+        began = time.monotonic()
+        try:
+            return transfer(self._file, [buffer], self._begin + at)
+        finally:
+            self.ended.append(time.monotonic())
+            self.slowest_s = max(self.slowest_s, self.ended[-1] - began)
 
     def _fails(self, what: str, at: int, why: str) -> bool:
         self.failed += 1
@@ -183,10 +215,12 @@ class Loads:
         """Load all disks.
 
         Args:
-            plan: As of :class:`Volumes`; ``load``: a method of :class:`DiskPart`; ``seconds``.
+            plan: As of :class:`Volumes`; ``load``: a method of :class:`DiskPart`; ``seconds``; ``marker``: the file
+                while which it lasts, if there is one.
 
         Returns:
-            The counts of all threads together; ``elapsed_s`` until the last thread has ended.
+            The counts of all threads together; ``elapsed_s`` until the last thread has ended; ``silent_s``: the longest
+            time in which no operation of any thread ended; ``slowest_s``: of the slowest operation.
         """
         if self._volumes is None:
             self._volumes = Volumes(plan)
@@ -194,18 +228,42 @@ class Loads:
         for part in parts:
             part.begin()
         began = time.monotonic()
-        threads = [
-            threading.Thread(target=getattr(part, plan["load"]), args=(began + plan["seconds"],)) for part in parts
-        ]
+        period = Period(plan["seconds"])
+        threads = [threading.Thread(target=getattr(part, plan["load"]), args=(period,)) for part in parts]
         for each in threads:
             each.start()
+        if "marker" in plan:
+            _last(Path(plan["marker"]), parts, threads)
+            period.end()
         for each in threads:
             each.join()
         elapsed_s = time.monotonic() - began
         names = ("reads", "written", "bytes_read", "bytes_written", "damaged", "failed")
         counts = {name: sum(getattr(part, name) for part in parts) for name in names}
         example = next((part.example for part in parts if part.example), "")
-        return {**counts, "elapsed_s": elapsed_s, "example": example}
+        ended = sorted(at for part in parts for at in part.ended)
+        times = {
+            "silent_s": max((ended[place] - ended[place - 1] for place in range(1, len(ended))), default=0.0),
+            "slowest_s": max(part.slowest_s for part in parts),
+        }
+        return {**counts, **times, "elapsed_s": elapsed_s, "example": example}
+
+
+def _last(marker: Path, parts: list[DiskPart], threads: list[threading.Thread]) -> None:
+    """Make a file once every thread has done an operation, and wait until it is removed, or no thread is at work."""
+
+    def goes_on(is_over: Callable[[], bool]) -> bool:
+        at_work = next((each for each in threads if each.is_alive()), None)
+        if at_work is None or is_over():
+            return False
+        at_work.join(LOOKS_EVERY_S)
+        return True
+
+    while goes_on(lambda: all(part.ended for part in parts)):
+        pass
+    marker.touch()
+    while goes_on(lambda: not marker.exists()):
+        pass
 
 
 if __name__ == "__main__":

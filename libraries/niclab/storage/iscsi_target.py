@@ -16,6 +16,7 @@ from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
+from niclab.storage.server_needs import Needs
 
 VOLUMES = 8
 """As in appendix C of the document of DEL-03."""
@@ -31,7 +32,9 @@ NAME = "iqn.2026-01.net.niclab"
 TARGETS = "/sys/kernel/config/target"
 STORE = f"{TARGETS}/core/rd_mcp_7114"
 """A number of its own, so that others' volumes in memory are not touched."""
+NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=VOLUMES * VOLUME_BYTES)
 _PAGE_BYTES = 4096
+_ANY = ("0.0.0.0", "*", "[::]")
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ def offering(run: Run, path: BenchPath) -> Iterator[IscsiTarget]:
     address = str(run.bench.address(run.bench.end(path, Role.PEER)).ip)
     target = IscsiTarget(f"{NAME}:{path.name}", address)
     _require_free(peer, target)
+    require_port_free(peer, address)
     with put_back(run, peer, peer.name, "volumes are offered over iSCSI", _undo(target)):
         peer.run(_do(target))
         yield target
@@ -69,6 +73,21 @@ def volume(number: int) -> str:
         number: Of the volume, from 0 on.
     """
     return f"{STORE}/v{number}"
+
+
+def require_port_free(peer: Server, address: str) -> None:
+    """Require that nobody listens where a target of the lab is to listen.
+
+    Args:
+        peer: The server.
+        address: Of the server, on a path.
+
+    Raises:
+        BenchFault: Somebody does.
+    """
+    for line in peer.host.links.listeners(PORT):
+        if any(f" {each}:{PORT} " in line for each in (address, *_ANY)):
+            raise BenchFault(f"{peer.name}: {' '.join(line.split())}; expected nobody at {address}:{PORT}")
 
 
 def _require_free(peer: Server, target: IscsiTarget) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from niclab.bench.records import BenchPath, Role
-from niclab.card import IscsiLoad
+from niclab.card import IscsiFacts, IscsiLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
@@ -151,6 +151,25 @@ class IscsiAnswer(Answer):
         return [Question(f"{load.subject}, baseline", each, load.hindrances) for load, each in asked if each]
 
 
+def require_asked(run: Run) -> IscsiFacts:
+    """Require that the sheet asks for loads over iSCSI, and that both servers have what these take.
+
+    Args:
+        run: The current run.
+
+    Returns:
+        What the sheet asks for.
+
+    Raises:
+        NotApplicable: It asks for none, a server does not run Linux, or the dut has no initiator.
+    """
+    if run.card.iscsi is None:
+        raise NotApplicable(f"sheet {run.card.name} has no section iscsi: no document ran storage over this card")
+    require_linux(run, "disks are offered and used over iSCSI by programs for Linux")
+    require_installed(run)
+    return run.card.iscsi
+
+
 def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
     """Load disks over iSCSI, over each path. Adds what was measured to the run folder.
 
@@ -167,11 +186,7 @@ def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
         BenchFault: The target cannot be made, the session goes another way, or a run fails or is worthless.
         Undecided: The time was spent before the first look.
     """
-    facts = run.card.iscsi
-    if facts is None:
-        raise NotApplicable(f"sheet {run.card.name} has no section iscsi: no document ran storage over this card")
-    require_linux(run, "disks are offered and used over iSCSI by programs for Linux")
-    require_installed(run)
+    facts = require_asked(run)
     answers = list[IscsiAnswer]()
     for path in run.bench.paths:
         with offering(run, path) as target, attached(run, path, target) as disks, ExitStack() as ending:

@@ -17,7 +17,7 @@ from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
-from niclab.storage.server_needs import missing_programs, require_linux
+from niclab.storage.server_needs import Needs, missing, require_linux
 
 FOLDER, FILE = "/tmp/niclab.nfs", "cached"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
@@ -26,6 +26,7 @@ FILE_BYTES = 1 << 20
 THREADS = 8
 """As many as Debian's own configuration starts (nfs.conf(5), threads)."""
 PROGRAMS = ("exportfs", "rpc.nfsd", "rpc.mountd", "rpcbind", "rpcinfo")
+NEEDS = Needs(PROGRAMS, ("nfsd",), 2 * FILE_BYTES)
 ON_LINUX = "NFS is served and read by programs for Linux"
 LIMIT_S = 3600.0
 BEGINS_WITHIN_S = 20.0
@@ -60,7 +61,7 @@ def serving(run: Run, path: BenchPath) -> Iterator[NfsExport]:
     dut = run.server(Role.DUT)
     here, there = (str(run.bench.address(run.bench.end(path, role)).ip) for role in (Role.PEER, Role.DUT))
     export = NfsExport(here, there, secrets.token_hex(8))
-    had_files = _require_free(dut)
+    had_files = require_free(dut)
     with ExitStack() as undoing:
         if not dut.ssh.run(_RPCBIND_LISTENS).succeeded:
             _begun(undoing, dut, "rpcbind -f", _RPCBIND_LISTENS, "rpcbind")
@@ -72,14 +73,20 @@ def serving(run: Run, path: BenchPath) -> Iterator[NfsExport]:
         yield export
 
 
-def _require_free(dut: Server) -> bool:
-    """Return whether the file system of the kernel's NFS server is mounted.
+def require_free(dut: Server) -> bool:
+    """Require that a server can serve files, and does not yet.
+
+    Args:
+        dut: The server.
+
+    Returns:
+        Is the file system of the kernel's NFS server mounted?
 
     Raises:
         BenchFault: A program is not installed, or somebody else's server runs.
     """
-    if missing := missing_programs(dut, PROGRAMS):
-        raise BenchFault(f"{dut.name}: has no {', '.join(missing)}; expected an NFS server (Debian: nfs-kernel-server)")
+    if lacks := missing(dut, NEEDS):
+        raise BenchFault(f"{dut.name}: has no {', '.join(lacks)}; expected an NFS server (Debian: nfs-kernel-server)")
     threads = dut.run(f"if [ -r {_THREADS_FILE} ]; then cat {_THREADS_FILE}; fi").stdout.strip()
     if threads not in ("", "0"):
         raise BenchFault(

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem
 from niclab.core.verdict import NotApplicable
 from niclab.run.run import Run
 from niclab.run.server import Server
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The needs of one server: programs and kernel modules by name, and memory for what it offers, in bytes."""
+
+    programs: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    memory_bytes: int = 0
+
+    def __str__(self) -> str:
+        named = [*self.programs, *(f"module {name}" for name in self.modules)]
+        return ", ".join([*named, *([f"{self.memory_bytes >> 10} KiB of memory"] if self.memory_bytes else [])])
 
 
 def require_linux(run: Run, why: str) -> None:
@@ -26,12 +39,17 @@ def require_linux(run: Run, why: str) -> None:
             raise NotApplicable(f"{server.name} runs {system}: {why}")
 
 
-def missing_programs(server: Server, names: Sequence[str]) -> list[str]:
-    """Return the programs that are not installed on a server.
+def missing(server: Server, needs: Needs) -> list[str]:
+    """Return what a server lacks, in words. Nothing is loaded.
 
     Args:
         server: The server.
-        names: Their names.
+        needs: Its needs.
     """
-    has = "; ".join(f"command -v {name} >/dev/null || echo {name}" for name in names)
-    return server.run(f"{{ {has}; }}").stdout.split()
+    looks = [f"command -v {name} >/dev/null || echo {name}" for name in needs.programs]
+    looks += [f"modprobe -n -q {name} || echo module {name}" for name in needs.modules]
+    if needs.memory_bytes:
+        kib = needs.memory_bytes >> 10
+        look = f"[ $n != MemAvailable: ] || [ $v -ge {kib} ] || echo {kib} KiB of memory"
+        looks.append(f"while read -r n v u; do {look}; done </proc/meminfo")
+    return server.run("\n".join([*looks, ":"])).stdout.splitlines()

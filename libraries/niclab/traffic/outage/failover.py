@@ -69,9 +69,9 @@ class Failover:
                 report = watch.end(allowed.watched_s)
             judgement, twice = self._within(report, allowed, "active link lost"), outage.duplicated(report)
             whole = _also(judgement, twice, self._bonds.not_changed(), traffic=self._traffic(over))
-            return self._explained(whole)
+            return self.explained(whole)
 
-        self._repeat(measure)
+        self.repeat(measure)
 
     def backup_link(self) -> None:
         """Lose a backup link: no packet is lost, late or duplicated, and the active link is unchanged.
@@ -87,9 +87,9 @@ class Failover:
             with watched(self.run, Over.BOND, self.say) as watch:
                 self._bonds.lose(MemberLink.BACKUP, self.cause, self.say)
                 report = watch.end()
-            return self._explained(_also(outage.unbroken(report), self._bonds.changed()))
+            return self.explained(_also(outage.unbroken(report), self._bonds.changed()))
 
-        self._repeat(measure)
+        self.repeat(measure)
 
     def each_link(self) -> None:
         """Lose the first link, and when all are back, the second: each outage is within the limit.
@@ -113,10 +113,10 @@ class Failover:
                 outage.too_many_lost(report, allowed),
             )
             whole = _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
-            return self._explained(whole)
+            return self.explained(whole)
 
-        self._repeat(lambda: measure(MemberLink.FIRST))
-        self._repeat(lambda: measure(MemberLink.SECOND))
+        self.repeat(lambda: measure(MemberLink.FIRST))
+        self.repeat(lambda: measure(MemberLink.SECOND))
 
     def each_link_for_nothing(self) -> None:
         """Lose the first link of a bond that sends copies, and the second when all are back: no packet is lost or late.
@@ -133,10 +133,10 @@ class Failover:
             with watched(self.run, Over.BOND, self.say) as watch:
                 self._bonds.lose(link, self.cause, self.say)
                 report = watch.end()
-            return self._explained(outage.unbroken(report, copies=self._bonds.settings.mode.sends_copies))
+            return self.explained(outage.unbroken(report, copies=self._bonds.settings.mode.sends_copies))
 
-        self._repeat(lambda: measure(MemberLink.FIRST))
-        self._repeat(lambda: measure(MemberLink.SECOND))
+        self.repeat(lambda: measure(MemberLink.FIRST))
+        self.repeat(lambda: measure(MemberLink.SECOND))
 
     def return_of_the_primary(self) -> None:
         """Lose the primary link and restore it: it is used again, and the outage is within the limit.
@@ -161,10 +161,19 @@ class Failover:
             judgement = self._within(report, allowed, "primary link back")
             return _also(judgement, outage.duplicated(report), elsewhere)
 
-        self._repeat(measure)
+        self.repeat(measure)
         self._bonds.require_members()
 
-    def _repeat(self, measure: Callable[[], Judgement]) -> None:
+    def repeat(self, measure: Callable[[], Judgement]) -> None:
+        """Measure, and again while a server stall may hide a problem; each measurement counts for the certificate.
+
+        Args:
+            measure: Makes one measurement.
+
+        Raises:
+            CardFailure: A measurement proves a problem.
+            Undecided: The last measurement is undecided as well.
+        """
         repeat_while_undecided(lambda: self._counted(measure), self.warn)
 
     def _counted(self, measure: Callable[[], Judgement]) -> Judgement:
@@ -184,7 +193,7 @@ class Failover:
         return judgement
 
     @property
-    def _cause(self) -> Cause:
+    def chosen_cause(self) -> Cause:
         """The way in which links fail here."""
         return failure.chosen(self.run.bench.paths[0], self.cause)
 
@@ -203,7 +212,7 @@ class Failover:
             self.run.notes.figure(
                 NotedFigure(
                     kind=FigureKind.FAILOVER,
-                    subject=f"{event} by {self._cause.value}, {each.name}",
+                    subject=f"{event} by {self.chosen_cause.value}, {each.name}",
                     found=f"{each.proven_ms:.1f} to {each.at_most_ms:.1f} ms",
                     expected=f"at most {allowed.limit_ms:g} ms",
                     source=allowed.source,
@@ -216,8 +225,11 @@ class Failover:
             )
         return outage.within(report, allowed)
 
-    def _explained(self, judgement: Judgement) -> Judgement:
+    def explained(self, judgement: Judgement) -> Judgement:
         """Add to what is proven why both ends say that the link is down.
+
+        Args:
+            judgement: The judgement of a measurement whose link is down still.
 
         Raises:
             BenchFault: They name another cause than the one that was brought about, and nothing is proven.

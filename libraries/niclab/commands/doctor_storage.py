@@ -1,0 +1,50 @@
+"""Looking over what the storage tests of a card need of both servers. Nothing is loaded or started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from niclab.bench.records import OperatingSystem, Role
+from niclab.commands.findings import Finding, look_at
+from niclab.core.verdict import BenchFault
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.storage import iscsi_initiator, iscsi_target, nfs_server
+from niclab.storage.server_needs import Needs, missing
+
+_INITIATOR = "install open-iscsi (Debian; iscsi-initiator-utils elsewhere); without it no test loads disks over iSCSI"
+_TARGET = "install the modules of the kernel's own target; end whatever else listens at port 3260"
+_NFS = "install nfs-kernel-server (Debian; nfs-utils elsewhere), and: systemctl disable --now nfs-server"
+
+
+def examine_storage(run: Run) -> Iterator[Finding]:
+    """Look at what the sheet's storage tests need, where both servers run Linux: elsewhere there are none.
+
+    Args:
+        run: The run.
+    """
+    if any(server.description.os is not OperatingSystem.LINUX for server in run.servers.values()):
+        return
+    dut, peer = run.server(Role.DUT), run.server(Role.PEER)
+    if run.card.iscsi is not None:
+        yield look_at(dut.name, "iscsi", lambda: _has(dut, iscsi_initiator.NEEDS), _INITIATOR)
+        yield look_at(peer.name, "iscsi", lambda: _target(run, peer), _TARGET)
+    if run.card.limits.nfs is not None:
+        yield look_at(dut.name, "nfs", lambda: _serves(dut), _NFS)
+
+
+def _has(server: Server, needs: Needs) -> str:
+    if lacks := missing(server, needs):
+        raise BenchFault(f"{server.name}: has no {', '.join(lacks)}; expected {needs}")
+    return str(needs)
+
+
+def _target(run: Run, peer: Server) -> str:
+    for path in run.bench.paths:
+        iscsi_target.require_port_free(peer, str(run.bench.address(run.bench.end(path, Role.PEER)).ip))
+    return _has(peer, iscsi_target.NEEDS)
+
+
+def _serves(dut: Server) -> str:
+    nfs_server.require_free(dut)
+    return str(nfs_server.NEEDS)

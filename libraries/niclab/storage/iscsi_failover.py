@@ -1,0 +1,222 @@
+"""Disks over iSCSI while a link of an active-backup bond fails and returns: no operation fails, none waits too long.
+
+The sheet says how long the bond may take. TCP adds its own: what it sends again within that outage is lost as well, and
+each time it waits twice as long for an answer (RFC 6298, 5.5). With a timer R, what was lost is sent again R, 3 R, 7 R
+and so on after the loss, thus at last before twice the outage and R; R is the timer that the connection has, and a
+second where that is shorter (RFC 6298, 2.4; Linux waits for less).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from niclab.bench.records import Role
+from niclab.card import IscsiLoad
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.verdict import BenchFault, Undecided, fail_with
+from niclab.core.wait import pause
+from niclab.links.link_loss import MemberLink
+from niclab.links.upper.bonds import Bonds
+from niclab.run.run import Run
+from niclab.run.watching import standstill
+from niclab.storage import iscsi_connection
+from niclab.storage.iscsi_connection import SessionConnection
+from niclab.storage.iscsi_initiator import attached
+from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient, LoadCounts
+from niclab.storage.iscsi_target import IscsiTarget, offering
+from niclab.storage.iscsi_workloads import require_asked
+from niclab.traffic.outage.failover import Failover
+from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
+
+LEAST_TIMER_MS = 1000
+"""RFC 6298, 2.4."""
+
+
+@dataclass(frozen=True)
+class _Stall:
+    """A load during which a link failed or returned, and how long it may wait.
+
+    ``event``: what happened, in words; ``elsewhere``: bonds that did not use the right link then; ``stood_ms``: time
+    for which servers stood still; ``session``: what became of it, in words.
+    """
+
+    event: str
+    counts: LoadCounts
+    elsewhere: tuple[str, ...]
+    stood_ms: int
+    session: str
+    limit_ms: int
+    source: str
+
+    @property
+    def silent_ms(self) -> float:
+        return 1000 * self.counts.silent_s
+
+    @property
+    def outcome(self) -> Decision:
+        if self.silent_ms - self.stood_ms > self.limit_ms:
+            return Decision.MISSED
+        is_good = self.silent_ms <= self.limit_ms and not self.counts.failed
+        return Decision.MET if is_good else Decision.UNDECIDED
+
+    @property
+    def found(self) -> str:
+        counts = self.counts
+        words = f"no operation ended for {self.silent_ms:.0f} ms, the slowest took {1000 * counts.slowest_s:.0f} ms, "
+        words += f"{counts.failed} of {counts.reads + counts.written + counts.failed} failed; {self.session}"
+        return words + (f"; servers stood still for {self.stood_ms} ms" if self.stood_ms else "")
+
+    @property
+    def judgement(self) -> Judgement:
+        words = f"disks over iSCSI, {self.event}: {self.found}; expected at most {self.limit_ms} ms, none failed "
+        words += f"({self.source})"
+        match self.outcome:
+            case Decision.MISSED:
+                return Judgement([words, *self.elsewhere], [])
+            case Decision.UNDECIDED:
+                return Judgement(list(self.elsewhere), [words])
+        return Judgement(list(self.elsewhere), [])
+
+    def figure(self) -> NotedFigure:
+        return NotedFigure(
+            kind=FigureKind.FAILOVER,
+            subject=f"disks over iSCSI, {self.event}",
+            found=self.found,
+            expected=f"at most {self.limit_ms} ms without an operation",
+            source=self.source,
+            outcome=self.outcome,
+            unit="ms",
+            value=self.silent_ms,
+            at_most=self.limit_ms,
+        )
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """Disks of a session, and how long the bonds below it may take."""
+
+    run: Run
+    client: IscsiClient
+    target: IscsiTarget
+    allowed: Allowed
+
+    def during(self, event: str, change: Callable[[], list[str]]) -> _Stall:
+        """Load the disks while a link changes. ``change``: returns the bonds that do not use the right link then."""
+        both = standstill.watch(self.run)
+        with self.client.going_on(IscsiLoad.RANDOM) as end:
+            before = self._connection()
+            if before is None:
+                raise BenchFault(f"{self.target.name}: no TCP connection while disks are loaded; expected one")
+            timer_ms = max(LEAST_TIMER_MS, before.timer_ms)
+            limit_ms = 2 * self.allowed.limit_ms + timer_ms
+            since = both.told()
+            elsewhere = change()
+            pause(limit_ms / 1000 + SETTLED_S)
+            counts = end()
+        return _Stall(
+            event=event,
+            counts=counts,
+            elsewhere=tuple(elsewhere),
+            stood_ms=sum(each.ms for each in both.between(since, both.told())),
+            session=_became(before, self._connection()),
+            limit_ms=limit_ms,
+            source=f"{self.allowed.source}: twice that, and a TCP timer of {timer_ms} ms; RFC 6298, 5.5",
+        )
+
+    def _connection(self) -> SessionConnection | None:
+        port = self.run.bench.end(self.run.bench.paths[0], Role.DUT)
+        return iscsi_connection.look(self.run, self.target, str(self.run.bench.address(port).ip))
+
+
+@dataclass(frozen=True)
+class DisksFailover:
+    """Loads disks over the bonds while the link that these use fails and returns.
+
+    Attributes:
+        run: The qualification run, with active-backup bonds whose first path is the primary.
+        links: The way in which links fail, and who takes what is measured.
+    """
+
+    run: Run
+    links: Failover
+
+    def measure(self) -> None:
+        """Read and write disks while the active link fails, and while it returns; and read all of them at the end.
+
+        Raises:
+            CardFailure: No operation ended for longer than the limit, or a bond does not use the link that it should.
+            Undecided: A server stall may hide that, operations failed within the limit, or blocks came back changed:
+                nobody knows who has done it.
+            NotApplicable: The sheet asks for no load or has no limit, a server does not run Linux, the dut has no
+                initiator, or the bench cannot let the link fail in this way.
+            BenchFault: The target cannot be made, the session goes another way, or the program fails.
+        """
+        require_asked(self.run)
+        path, allowed = self.run.bench.paths[0], Allowed.of(self.run, self._bonds.settings.mode)
+        with offering(self.run, path) as target, attached(self.run, path, target) as disks, ExitStack() as ending:
+            agent = IscsiAgent(self.run.server(Role.DUT))
+            ending.callback(agent.end)  # before the session: it has the disks open
+            ending.callback(self._bonds.restore)  # a session ends in order over a link alone
+            client = IscsiClient(agent, disks, secrets.token_hex(8))
+            _require_whole(client.fill())
+            loaded = _Loaded(self.run, client, target, allowed)
+            self.links.repeat(lambda: self._both(loaded))
+            _require_whole(client.check())
+
+    @property
+    def _bonds(self) -> Bonds:
+        return self.run.part(Bonds)
+
+    def _both(self, loaded: _Loaded) -> Judgement:
+        """The loss of the active link, and its return where nothing was wrong before."""
+        bonds, first, links = self._bonds, self.run.bench.paths[0], self.links
+        bonds.make_whole()
+        fail_with(bonds.not_on_path(first))
+
+        def lose() -> list[str]:
+            bonds.lose(MemberLink.ACTIVE, links.cause, links.say)
+            return bonds.not_changed()
+
+        def restore() -> list[str]:
+            bonds.restore()
+            return bonds.not_on_path(first)
+
+        lost = self._judged(loaded.during(f"active link lost by {links.chosen_cause.value}", lose))
+        lost = links.explained(lost)
+        if lost.proven or lost.possible:
+            return lost
+        back = self._judged(loaded.during("primary link back", restore))
+        bonds.require_members()
+        return back
+
+    def _judged(self, stall: _Stall) -> Judgement:
+        self.run.notes.figure(stall.figure())
+        self.links.say(f"disks over iSCSI, {stall.event}: {stall.found}")
+        if stall.counts.damaged:
+            _require_whole(stall.counts)
+        return stall.judgement
+
+
+def _became(before: SessionConnection, after: SessionConnection | None) -> str:
+    if after is None:
+        return "the session has no connection"
+    if after.port != before.port:
+        return f"the session was logged in again (TCP port {before.port} before, {after.port} after)"
+    return "the session kept its connection"
+
+
+def _require_whole(counts: LoadCounts) -> None:
+    """Require that all blocks are those written, and that a step without a failing link has no failed operation.
+
+    Raises:
+        Undecided: They are not.
+    """
+    if counts.damaged or counts.failed:
+        raise Undecided(
+            f"disks over iSCSI and the bonds: {counts.damaged} blocks with another content, {counts.failed} "
+            f"operations failed, such as {counts.example}; expected what was written; nobody knows where it happened"
+        )

@@ -1,0 +1,251 @@
+"""Disks over the bonds of fake servers while a link fails and returns: stalls, failed operations and damage decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_bench import FakeBench
+from stacking import Stacking, install
+
+from niclab.bench.records import OperatingSystem, Role
+from niclab.card import IscsiFacts, IscsiLoad
+from niclab.core.figures import NotedFigure
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.links.failure import Cause
+from niclab.links.upper import bonds as bonds_module
+from niclab.links.upper.bonds import Bonds
+from niclab.run.run import Run
+from niclab.run.watching.standstill import Stood
+from niclab.storage import iscsi_failover
+from niclab.storage.iscsi_connection import SessionConnection
+from niclab.storage.iscsi_loads import LoadCounts
+from niclab.storage.iscsi_target import IscsiTarget
+from Storage import Storage
+
+LIMIT_MS = 1100
+GOOD = LoadCounts(
+    reads=67,
+    written=33,
+    bytes_read=67 << 13,
+    bytes_written=33 << 13,
+    damaged=0,
+    failed=0,
+    elapsed_s=6.0,
+    silent_s=0.4,
+    slowest_s=0.9,
+    example="block 7",
+)
+KEPT = SessionConnection(50000, 210)
+EXPECTED = r"expected at most 3200 ms, none failed \(sheet intel-82574l allows 1100 ms: twice that, and a TCP timer of"
+
+
+class Disks:
+    """A session's disks. ``finds``: changes of the counts of each load, the last one again."""
+
+    def __init__(self, bench: FakeBench) -> None:
+        self.finds: list[dict[str, Any]] = [{}]
+        self.connections: list[SessionConnection | None] = [KEPT]
+        self.whole: dict[str, Any] = {}
+        self.stood: tuple[Stood, ...] = ()
+        self.did = list[str]()
+        self.pulled = list[set[str]]()
+        self.pauses = list[float]()
+        self._bench, self._loads, self._looks = bench, 0, 0
+
+    def fill(self) -> LoadCounts:
+        self.did.append("fill")
+        return GOOD.model_copy(update=self.whole)
+
+    def check(self) -> LoadCounts:
+        self.did.append("check")
+        return GOOD
+
+    def end(self) -> None:
+        self.did.append("end")
+        self.pulled.append(self._bench.pulled())
+
+    @contextmanager
+    def going_on(self, load: IscsiLoad) -> Iterator[Callable[[], LoadCounts]]:
+        self.did.append(load.value)
+        yield self._counts
+
+    def _counts(self) -> LoadCounts:
+        self._loads += 1
+        self.pulled.append(self._bench.pulled())
+        return GOOD.model_copy(update=self.finds[min(self._loads, len(self.finds)) - 1])
+
+    def look(self, *_: object) -> SessionConnection | None:
+        self._looks += 1
+        return self.connections[min(self._looks, len(self.connections)) - 1]
+
+
+@pytest.fixture
+def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disks:
+    limits = f"carrier_return_within_ms: 50\n  failover_within_ms: {LIMIT_MS}"
+    bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", limits))
+    facts = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+    taken.card = bench.load()[1].model_copy(update={"iscsi": facts})
+    made = Disks(bench)
+
+    @contextmanager
+    def offering(*_: object) -> Iterator[IscsiTarget]:
+        yield IscsiTarget("iqn.a:b", "198.18.10.2")
+
+    @contextmanager
+    def attached(*_: object) -> Iterator[tuple[str, ...]]:
+        yield ("sda", "sdb")
+
+    watch = SimpleNamespace(told=tuple, between=lambda *_: made.stood)
+    for name, value in {
+        "offering": offering,
+        "attached": attached,
+        "IscsiAgent": lambda _: made,
+        "IscsiClient": lambda *_: made,
+        "iscsi_connection": SimpleNamespace(look=made.look),
+        "standstill": SimpleNamespace(watch=lambda _: watch),
+        "pause": made.pauses.append,
+    }.items():
+        monkeypatch.setattr(iscsi_failover, name, value)
+    monkeypatch.setattr(bonds_module, "LINKS_WITHIN_S", 0.05)
+    monkeypatch.setattr(bonds_module, "LOOK_EVERY_S", 0.01)
+    bench.ssh[Role.DUT].replies["command -v"] = ""
+    return made
+
+
+@pytest.fixture
+def stacking(bench: FakeBench, taken: Run, disks: Disks, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+    assert disks
+    made = install(monkeypatch, bench)
+    taken.part(Bonds).create(
+        BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100, primary_reselect=PrimaryReselect.ALWAYS)
+    )
+    return made
+
+
+def survive(by: Cause = Cause.CABLE) -> None:
+    Storage().network_disks_should_survive_the_loss_and_return_of_a_link(by)
+
+
+def of_disks(taken: Run) -> list[NotedFigure]:
+    return [each for each in taken.notes.take_figures() if each.subject.startswith("disks")]
+
+
+def noted(taken: Run) -> list[tuple[str, str, float | None]]:
+    return [(each.subject, each.outcome.value, each.value) for each in of_disks(taken)]
+
+
+def test_disks_that_work_on_are_green(bench: FakeBench, taken: Run, stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    survive()
+    assert disks.did == ["fill", "random", "random", "check", "end"]
+    assert disks.pulled == [{"a"}, set(), set()] and bench.pulled() == set()
+    assert disks.pauses == [4.2, 4.2]  # twice the outage, the timer of TCP, and a second
+    assert noted(taken) == [
+        ("disks over iSCSI, active link lost by cable", "met", 400.0),
+        ("disks over iSCSI, primary link back", "met", 400.0),
+    ]
+
+
+def test_a_stall_is_the_cards_and_the_return_is_not_asked(
+    bench: FakeBench, taken: Run, stacking: Stacking, disks: Disks
+) -> None:
+    assert stacking
+    disks.finds = [{"silent_s": 3.3, "failed": 40}]
+    with pytest.raises(CardFailure, match=rf"active link lost by cable: no operation ended for 3300 ms.*; {EXPECTED}"):
+        survive()
+    assert disks.did == ["fill", "random", "end"] and disks.pulled[-1] == bench.pulled() == set()
+    assert noted(taken) == [("disks over iSCSI, active link lost by cable", "missed", 3300.0)]
+
+
+def test_a_stall_at_the_return_is_the_cards(stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.finds = [{}, {"silent_s": 3.3}]
+    with pytest.raises(CardFailure, match="primary link back: no operation ended for 3300 ms"):
+        survive()
+
+
+def test_a_stall_of_a_server_is_measured_again(stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.finds, disks.stood = [{"silent_s": 3.3}], (Stood("dut", 300),)
+    with pytest.raises(Undecided, match=r"3300 ms.*; servers stood still for 300 ms"):
+        survive()
+    assert disks.did.count("random") == 3
+    disks.stood = (Stood("dut", 60),)
+    with pytest.raises(CardFailure, match="3300 ms"):
+        survive()
+
+
+def test_operations_that_fail_within_the_limit_are_nobodys(stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.finds = [{"failed": 3}]
+    with pytest.raises(Undecided, match="3 of 103 failed"):
+        survive()
+
+
+@pytest.mark.parametrize("when", ["fill", "load"])
+def test_damage_is_nobodys_and_at_once(stacking: Stacking, disks: Disks, when: str) -> None:
+    assert stacking
+    if when == "fill":
+        disks.whole = {"damaged": 1}
+    else:
+        disks.finds = [{"damaged": 1}]
+    with pytest.raises(Undecided, match="1 blocks with another content, 0 operations failed, such as block 7"):
+        survive()
+    assert disks.did.count("random") == (when == "load") and disks.pulled[-1] == set()
+
+
+def test_the_timer_of_the_connection_counts_where_it_is_longer(stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.finds, disks.connections = [{"silent_s": 3.3}], [SessionConnection(50000, 1400)]
+    survive()
+
+
+def test_another_login_is_recorded(taken: Run, stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.connections = [KEPT, SessionConnection(50002, 210), KEPT, None]
+    survive()
+    found = [each.found for each in of_disks(taken)]
+    assert found[0].endswith("the session was logged in again (TCP port 50000 before, 50002 after)")
+    assert found[1].endswith("the session has no connection")
+
+
+def test_a_session_without_a_connection_is_the_benchs_fault(stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.connections = [None]
+    with pytest.raises(BenchFault, match=r"iqn\.a:b: no TCP connection while disks are loaded"):
+        survive()
+
+
+def test_a_bond_that_stays_is_the_cards(stacking: Stacking, disks: Disks) -> None:
+    stacking.stays = True
+    with pytest.raises(CardFailure, match=r"dut uses enp1s0; expected enp2s0 that has its link"):
+        survive()
+    assert disks.pulled[-1] == set()
+
+
+def test_what_is_not_asked_for_is_not_applicable(taken: Run, disks: Disks) -> None:
+    card = taken.card
+    taken.card = card.model_copy(update={"iscsi": None})
+    with pytest.raises(NotApplicable, match="has no section iscsi"):
+        Storage().require_network_disks()
+    taken.card = card
+    Storage().require_network_disks()
+    peer = taken.server(Role.PEER)
+    peer.description = peer.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+    with pytest.raises(NotApplicable, match="peer runs freebsd"):
+        Storage().require_network_disks()
+    assert disks.did == []
+
+
+def test_without_a_limit_it_is_not_applicable(taken: Run, stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    limits = taken.card.limits.model_copy(update={"failover_within_ms": None})
+    taken.card = taken.card.model_copy(update={"limits": limits})
+    with pytest.raises(NotApplicable, match=r"no limits\.failover_within_ms"):
+        survive()
+    assert disks.did == []

@@ -1,0 +1,94 @@
+"""A run that is killed while disks or files are in use: the journal undoes each step, newest first."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import changes
+from stacking import install
+
+from niclab.bench.records import Role
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.links.failure import Cause
+from niclab.links.link_loss import MemberLink
+from niclab.links.upper import bonds as bonds_module
+from niclab.links.upper.bonds import Bonds
+from niclab.run.run import Run
+from niclab.storage import iscsi_initiator
+from niclab.storage.iscsi_initiator import SESSIONS, attached
+from niclab.storage.iscsi_target import TARGETS, VOLUME_BYTES, VOLUMES, IscsiTarget, offering
+from niclab.storage.nfs_server import serving
+from niclab.transports.ssh.ssh_records import Result
+
+DISKS = "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun in range(VOLUMES))
+STEPS = {
+    f"for f in {SESSIONS}": "session",
+    "p=; c=; {": "daemon",
+    f"[ ! -d {TARGETS}/iscsi": "target",
+    "{ [ ! -e /proc/fs/nfsd/threads ]": "export",
+    "ip link delete": "bond",
+    "d=/tmp/niclab-job.": "rpc.mountd",
+}
+"""Begin of the command that undoes a step -> what it ends."""
+ANSWERS = {
+    Role.DUT: {
+        **dict.fromkeys(("modprobe iscsi_tcp", "iscsiadm -m node", "udevadm settle", "command -v"), ""),
+        **dict.fromkeys(("if [ -r /proc/fs/nfsd", "rpcinfo -p", "mkdir -p /tmp/niclab.nfs", "rpc.nfsd --no-nfs"), ""),
+        f"for d in {SESSIONS}": f"address 198.18.10.1\n{DISKS}",
+    },
+    Role.PEER: dict.fromkeys(("modprobe -a target_core_mod", "ls -d /sys/kernel", "set -e\nmkdir -p"), ""),
+}
+
+
+@pytest.fixture
+def undone(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was ended on either server, in order, and whether a cable was out by then."""
+    found = list[str]()
+    monkeypatch.setattr(iscsi_initiator, "DISKS_WITHIN_S", 0.0)
+    monkeypatch.setattr(bonds_module, "LINKS_WITHIN_S", 0.05)
+    monkeypatch.setattr(bonds_module, "LOOK_EVERY_S", 0.01)
+    install(monkeypatch, bench)
+
+    def note(result: Result) -> None:
+        for begins, words in STEPS.items():
+            if begins in result.command:
+                found.append(f"{words}, cable out" if bench.pulled() else words)
+
+    for role, ssh in bench.ssh.items():
+        ssh.prepare_job = lambda job: setattr(job, "said", "listens\n")
+        ssh.replies |= {**ANSWERS[role], **dict.fromkeys((each for each in STEPS if each != "ip link delete"), "")}
+        ssh.on_result = note
+    assert taken
+    return found
+
+
+def begin(*parts: AbstractContextManager[Any]) -> list[AbstractContextManager[Any]]:
+    """Enter them, and keep them: a process that is killed leaves none of them."""
+    for part in parts:
+        part.__enter__()
+    return list(parts)
+
+
+def test_disks_over_bonds_with_a_lost_link(bench: FakeBench, taken: Run, undone: list[str]) -> None:
+    """The link returns before the session ends, the session ends before its target and the bonds do."""
+    before, path = len(changes(taken.journal)), taken.bench.paths[0]
+    bonds = taken.part(Bonds)
+    bonds.create(BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100, primary_reselect=PrimaryReselect.ALWAYS))
+    target = IscsiTarget(f"iqn.2026-01.net.niclab:{path.name}", "198.18.10.2")
+    entered = begin(offering(taken, path), attached(taken, path, target))
+    bonds.lose(MemberLink.ACTIVE, Cause.CABLE, lambda _: None)
+    assert entered and undone == [] and bench.pulled() == {"a"}
+    taken.journal.undo_all(taken.undo).raise_if_failed()
+    assert undone == ["session", "daemon", "target", "bond", "bond"]
+    assert bench.pulled() == set() and len(changes(taken.journal)) <= before
+
+
+def test_a_file_that_is_served(taken: Run, undone: list[str]) -> None:
+    before = len(changes(taken.journal))
+    entered = begin(serving(taken, taken.bench.paths[0]))
+    assert entered and undone == []
+    taken.journal.undo_all(taken.undo).raise_if_failed()
+    assert undone == ["rpc.mountd", "export"] and len(changes(taken.journal)) <= before
