@@ -7,6 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
+from niclab.checks.chosen_driver import ChosenDriver
 from niclab.checks.packages import DriverPackage, Release
 
 
@@ -72,7 +73,7 @@ class DriverPackages(BenchLibrary):
 
     @keyword
     def driver_should_be_of_the_package(self, release: Release, server: Role = Role.DUT) -> None:
-        """Check that module on disk, module in memory and every port report the package's version.
+        """Check that the module is not the kernel's own, and that it and every port report the package's version.
 
         Args:
             release: ``REQUIRED`` or ``PREVIOUS`` version of the sheet.
@@ -103,9 +104,13 @@ class DriverPackages(BenchLibrary):
 
     @keyword
     def restore_the_driver_package(self, server: Role = Role.DUT) -> None:
-        """Bring package and driver back to what they were before the first change. Does nothing without one.
+        """Bring package, driver and boot back to what they were before the first change. Does nothing without one.
 
         Args:
             server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: They do not come back, or the server has another driver than the one that the run qualifies.
         """
         DriverPackage(self.run, server).restore()
+        self.run.part(ChosenDriver).require_back(server)

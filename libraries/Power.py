@@ -7,6 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
+from niclab.checks.packages import DriverPackage
 from niclab.links.returning.starts import Start, Starts
 
 
@@ -15,6 +16,7 @@ class Power(BenchLibrary):
     """Keywords about power. ``server`` is ``dut`` or ``peer``.
 
     | `Start The Dut Once` | COLD |
+    | `Make The Driver Load At Boot` | peer |
     | `Reboot` | dut |
     | `Power Cycle` | peer |
     | `Reset By BMC` | dut |
@@ -43,6 +45,19 @@ class Power(BenchLibrary):
             BenchFault: The server does not come back in its time.
         """
         self.run.server(server).reboot()
+
+    @keyword
+    def make_the_driver_load_at_boot(self, server: Role = Role.DUT) -> None:
+        """Write the entry for the boot that the driver's manual asks for, in place of any that is there.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            NotApplicable: The sheet asks for none.
+            BenchFault: It cannot be written.
+        """
+        DriverPackage(self.run, server).set_to_load()
 
     @keyword(tags=["boots-the-dut-once"])
     def start_the_dut_once(self, start: Start) -> None:

@@ -44,3 +44,10 @@ An Installed Driver Is Loaded After A Power Cycle
     Power Cycle The Dut
     Driver Should Be Loaded
     Packaged Driver Should Run    REQUIRED    dut
+
+The Driver Is Loaded After A Restart When It Is Set To
+    [Documentation]    By an entry of the lab, in place of any that is there, where the driver's manual asks for one.
+    [Tags]    req:EMX-02/at-boot
+    Make The Driver Load At Boot    dut
+    Start The Dut Once    WARM
+    Driver Should Have Been Loaded    WARM

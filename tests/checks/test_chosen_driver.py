@@ -10,10 +10,12 @@ from fake_parts import FILE, KERNEL, MODULE, FakeHost
 from fake_settings import FakeSettings
 
 from Driver import Driver
+from DriverPackages import DriverPackages
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card.driver_choice import DriverChoice
 from niclab.checks.chosen_driver import ChosenDriver
 from niclab.checks.packages import DriverPackage, Release
+from niclab.checks.releasing import release_bench
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.settings.settings_records import Attempt, Package
@@ -33,8 +35,9 @@ PACKAGE = """in_kernel: true
       architecture: amd64
       source: test
 """
-PURGE = "DEBIAN_FRONTEND=noninteractive dpkg --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e"
+PURGE = "DEBIAN_FRONTEND=noninteractive dpkg --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e && sync"
 OURS = "e1000e-modules"
+BACK = f"DEBIAN_FRONTEND=noninteractive apt-get -q --yes --allow-downgrades install {OURS}=3.8.7 && "
 
 
 class Server(FakeSettings):
@@ -44,7 +47,8 @@ class Server(FakeSettings):
         found, host = self.packages.get(OURS), self.host
         where = "kernel/drivers/net" if found is None else "updates"
         version = KERNEL if found is None else found.version
-        shown = None if found is None or "without effect" in self.faults else found.version
+        version = "3.8.1" if found is not None and "other driver" in self.faults else version
+        shown = None if found is None or "without effect" in self.faults else version
         where = "kernel/drivers/net" if "without effect" in self.faults else where
         host.file = replace(FILE, version=shown, filename=f"/lib/modules/{KERNEL}/{where}/e1000e.ko")
         host.loaded = replace(MODULE, version=shown)
@@ -52,8 +56,13 @@ class Server(FakeSettings):
             nic.info = replace(nic.info, version=KERNEL if shown is None else version)
 
     def _command(self, command: str) -> str:
+        if command == PURGE and "cannot be removed" in self.faults:
+            raise BenchFault(f"{self.host.name}: dpkg: error processing package {OURS} (--purge)")
         if command == PURGE:
             self.packages.pop(OURS, None)
+            self.load()
+        if command.startswith(BACK) and "not back" not in self.faults:
+            self.install_package(OURS, "3.8.7")
             self.load()
         return "" if command.startswith("true") else super()._command(command)
 
@@ -131,15 +140,48 @@ def test_a_killed_run_leaves_it_to_the_next_one(bench: FakeBench, servers: dict[
 
 def test_tests_of_packages_leave_what_the_run_wants(bench: FakeBench, servers: dict[Role, Server]) -> None:
     run, _ = provided(bench, "vendor")
-    package = DriverPackage(run, Role.DUT)
-    package.install(Release.PREVIOUS)
-    package.restore()
-    assert (
-        servers[Role.DUT]
-        .told[-1]
-        .startswith(f"DEBIAN_FRONTEND=noninteractive apt-get -q --yes --allow-downgrades install {OURS}=3.8.7 && ")
-    )
+    for is_removed in (False, True):
+        package = DriverPackage(run, Role.DUT)
+        package.remove() if is_removed else package.install(Release.PREVIOUS)
+        servers[Role.DUT].load()
+        assert runs_version(bench, Role.DUT) != {"3.8.7"}
+        for role in Role:
+            DriverPackages().restore_the_driver_package(role)
+        assert servers[Role.DUT].told[-1].startswith(BACK) and runs_version(bench, Role.DUT) == {"3.8.7"}
     assert PURGE in [entry.action.command for entry in run.journal.pending()]
+    runs.release()
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_driver_that_a_test_of_packages_does_not_bring_back_is_a_fault(
+    bench: FakeBench, servers: dict[Role, Server], role: Role
+) -> None:
+    run, _ = provided(bench, "vendor")
+    servers[role].faults.add("not back")
+    DriverPackage(run, role).remove()
+    servers[role].load()
+    now = rf"inbox, e1000e of {KERNEL}, SRC1 in memory"
+    words = rf"^{role.value}: driver is {now}; expected package {OURS} 3\.8\.7, 3\.8\.7"
+    with pytest.raises(BenchFault, match=words):
+        DriverPackages().restore_the_driver_package(role)
+    DriverPackages().restore_the_driver_package(Role.PEER if role is Role.DUT else Role.DUT)
+    with pytest.raises(BenchFault, match=words):
+        run.part(ChosenDriver).look_before_it_goes(run.part(CardFacts).require_unchanged)
+    runs.release()
+
+
+def test_a_package_that_cannot_be_removed_at_the_end_is_a_fault_and_stays_in_the_journal(
+    bench: FakeBench, servers: dict[Role, Server]
+) -> None:
+    run, _ = provided(bench, "vendor")
+    servers[Role.PEER].faults.add("cannot be removed")
+    with pytest.raises(BenchFault, match=rf"peer.*driver of the run.*dpkg: error processing package {OURS}"):
+        release_bench(run, lambda _: None)
+    assert servers[Role.DUT].packages == {} and list(servers[Role.PEER].packages) == [OURS]
+    assert [entry.action.command for entry in run.journal.pending()].count(PURGE) == 1
+    servers[Role.PEER].faults.clear()
+    later = acquired(bench, "")
+    assert later.journal.pending() == [] and servers[Role.PEER].packages == {}
     runs.release()
 
 
@@ -196,9 +238,22 @@ def test_a_package_in_place_of_the_systems_driver_is_a_fault_where_that_was_chos
 ) -> None:
     servers[role].packages[OURS] = Package(OURS, "3.8.7", "amd64", "installed")
     servers[role].load()
-    with pytest.raises(BenchFault, match=rf"^{role.value}: package {OURS} is in place of the system's own driver; exp"):
+    words = rf"^{role.value}: package {OURS} 3\.8\.7, is in place of the system's own driver; expected it removed, or"
+    with pytest.raises(BenchFault, match=words):
         provided(bench, "inbox")
     assert runs.current().journal.pending() == []
+    runs.release()
+
+
+def test_a_module_of_nobody_in_place_of_the_systems_driver_is_a_fault_as_well(
+    bench: FakeBench, servers: dict[Role, Server]
+) -> None:
+    assert servers[Role.DUT].packages == {}
+    bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/updates/e1000e.ko")
+    with pytest.raises(
+        BenchFault, match=r"^dut: /lib/modules/\S+/updates/e1000e\.ko, of no package of the sheet, is in p"
+    ):
+        provided(bench, "inbox")
     runs.release()
 
 
@@ -222,12 +277,65 @@ def test_a_peer_with_another_card_keeps_its_driver(bench: FakeBench, servers: di
 
 def test_a_package_without_effect_is_a_card_failure(bench: FakeBench, servers: dict[Role, Server]) -> None:
     servers[Role.DUT].faults.add("without effect")
-    with pytest.raises(CardFailure, match=rf"the module in memory has version None, package {OURS} is 3\.8\.7"):
+    with pytest.raises(CardFailure) as caught:
         provided(bench, "vendor")
+    own, *versions = str(caught.value).splitlines()
+    file = f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko"
+    assert own == f"dut: module e1000e is {file}, the kernel's own; expected that of package {OURS}"
+    assert f"dut: the module in memory has version None, package {OURS} is 3.8.7" in versions
     with pytest.raises(BenchFault, match=r"^dut: e1000e is the kernel's own; expected that of the package"):
         Driver().driver_version_should_be_as_on_the_sheet()
     runs.release()
     assert servers[Role.PEER].packages == {}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_driver_of_another_version_than_its_package_is_a_card_failure(
+    bench: FakeBench, servers: dict[Role, Server], role: Role
+) -> None:
+    servers[role].faults.add("other driver")
+    with pytest.raises(CardFailure) as caught:
+        provided(bench, "vendor")
+    places = [f"{role.value}: the module on disk", f"{role.value}: the module in memory"]
+    places += [f"{role.value}: {port.place}" for port in runs.current().ports(role)]
+    assert str(caught.value).splitlines() == [f"{place} has version 3.8.1, package {OURS} is 3.8.7" for place in places]
+    runs.release()
+    assert servers[role].packages == {} and runs_version(bench, role) == {KERNEL}
+
+
+def test_another_version_of_the_package_than_was_asked_for_is_a_card_failure(
+    bench: FakeBench, servers: dict[Role, Server]
+) -> None:
+    servers[Role.DUT].faults.add("other version")
+    with pytest.raises(CardFailure, match=rf"^dut: package {OURS} is 9\.9; expected 3\.8\.7 \(sheet intel-82574l\)$"):
+        provided(bench, "vendor")
+    runs.release()
+
+
+def test_the_package_is_loaded_at_boot_where_the_sheet_asks_for_that_and_nothing_does_it(
+    bench: FakeBench, servers: dict[Role, Server]
+) -> None:
+    bench.edit(bench.sheet, ("in_kernel: true\n", "in_kernel: true\n    load_at_boot: true\n"))
+    servers[Role.PEER].at_boot.add("e1000e")
+    run, said = provided(bench, "vendor")
+    assert "dut: driver e1000e is set to load at boot" in said
+    assert not [each for each in said if each.startswith("peer: driver e1000e is set")]
+    assert [server.at_boot for server in servers.values()] == [{"e1000e"}, {"e1000e"}]
+    looked = list[bool]()
+    run.part(ChosenDriver).look_before_it_goes(lambda: looked.append("e1000e" in servers[Role.DUT].at_boot))
+    assert looked == [True]
+    runs.release()
+    assert [server.at_boot for server in servers.values()] == [set(), {"e1000e"}]
+
+
+def test_a_driver_in_the_kernel_is_not_replaced(bench: FakeBench, servers: dict[Role, Server]) -> None:
+    bench.dut.file = replace(FILE, filename=None, built_in=True)
+    with pytest.raises(
+        BenchFault, match=r"^dut: driver e1000e is part of the kernel; expected a module, in place of wh"
+    ):
+        provided(bench, "vendor")
+    assert runs.current().journal.pending() == [] and servers[Role.DUT].packages == {}
+    runs.release()
 
 
 def test_a_package_that_is_refused_is_a_card_failure_and_the_bench_comes_back(
@@ -264,6 +372,14 @@ def test_a_version_that_the_sheet_does_not_want_is_refused_before_anything_is_to
 def test_a_sheet_without_such_a_driver_is_refused(bench: FakeBench) -> None:
     with pytest.raises(BenchFault, match="names no package of e1000e for linux; expected inbox"):
         acquired(bench, "vendor")
+    unknown = PACKAGE.replace('["3.8.7"]', "{unknown: nobody has asked}")
+    bench.edit(bench.sheet, ("in_kernel: true\n", unknown))
+    words = (
+        "driver vendor: sheet intel-82574l does not know the required version of package .*: nobody has asked; expected"
+    )
+    with pytest.raises(BenchFault, match=words):
+        acquired(bench, "vendor")
+    bench.edit(bench.sheet, (unknown, "in_kernel: true\n"))
     bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))
     with pytest.raises(BenchFault, match="names no driver e1000e that comes with linux; expected vendor"):
         DriverChoice("inbox").version(bench.load()[1], OperatingSystem.LINUX)

@@ -12,9 +12,10 @@ from fake_settings import FakeSettings, settings_of
 from Driver import Driver
 from DriverPackages import DriverPackages, Release
 from niclab.bench.records import Role
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.settings.settings_records import ChangedFile, Package
 from niclab.run.run import Run
+from Power import Power
 
 PACKAGE = """in_kernel: true
     package:
@@ -46,12 +47,14 @@ def runs(bench: FakeBench, version: str | None) -> None:
 
 def test_installing_upgrading_and_rolling_back(bench: FakeBench, settings: FakeSettings) -> None:
     packages = DriverPackages()
+    bench.ssh[Role.DUT].commands.clear()
     for release, version in ((PREVIOUS, "3.8.4"), (REQUIRED, "3.8.7"), (PREVIOUS, "3.8.4")):
         packages.install_the_driver_package(release)
         runs(bench, version)
         packages.driver_package_should_be_installed(release)
         packages.driver_should_be_of_the_package(release)
     packages.remove_the_driver_package()
+    assert bench.ssh[Role.DUT].commands.count("sync") == 4  # power may be cut next
     runs(bench, None)
     packages.driver_package_should_be_gone()
     packages.driver_should_be_of_the_kernel()
@@ -64,7 +67,9 @@ def test_the_undo_of_the_first_change_is_kept_and_carried_out(settings: FakeSett
     packages.install_the_driver_package(PREVIOUS)
     packages.install_the_driver_package(REQUIRED)
     (entry,) = [entry for entry in taken.journal.pending() if entry not in before]
-    purge = "DEBIAN_FRONTEND=noninteractive dpkg --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e"
+    purge = (
+        "DEBIAN_FRONTEND=noninteractive dpkg --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e && sync"
+    )
     assert entry.action.command == purge
     packages.restore_the_driver_package()
     assert settings.told == [purge]
@@ -159,6 +164,26 @@ def test_the_signature_is_that_on_the_sheet(
     assert str(caught.value) == f"dut: package e1000e-modules {words}"
 
 
+def test_the_driver_is_set_to_load_at_boot_where_the_sheet_asks_for_that(
+    bench: FakeBench, settings: FakeSettings, taken: Run
+) -> None:
+    packages, before = DriverPackages(), taken.journal.pending()
+    with pytest.raises(NotApplicable, match=r"^sheet intel-82574l asks for no entry that loads e1000e at boot$"):
+        Power().make_the_driver_load_at_boot()
+    bench.edit(bench.sheet, ("in_kernel: true\n", "in_kernel: true\n    load_at_boot: true\n"))
+    taken.card = bench.load()[1]
+    for _ in range(2):
+        Power().make_the_driver_load_at_boot()
+    assert settings.at_boot == {"e1000e"} and len(taken.journal.pending()) == len(before) + 1
+    packages.restore_the_driver_package()
+    assert settings.at_boot == set() and taken.journal.pending() == before
+    settings.faults.add("boot stays")
+    with pytest.raises(
+        BenchFault, match=r"^dut: driver e1000e is not set to load at boot; expected the lab's entry for"
+    ):
+        Power().make_the_driver_load_at_boot()
+
+
 def test_nothing_installed_is_wrong(settings: FakeSettings) -> None:
     assert settings.packages == {}
     with pytest.raises(CardFailure, match=r"package e1000e-modules is not installed; expected 3\.8\.4"):
@@ -191,6 +216,26 @@ def test_one_place_that_runs_another_driver_is_wrong(bench: FakeBench, settings:
     with pytest.raises(CardFailure) as caught:
         DriverPackages().driver_should_be_of_the_package(REQUIRED)
     assert str(caught.value) == f"dut: {words}, package e1000e-modules is 3.8.7"
+
+
+@pytest.mark.parametrize("built_in", [False, True])
+@pytest.mark.parametrize("differs", [False, True])
+def test_a_package_that_leaves_the_kernels_module_in_use_is_wrong(
+    bench: FakeBench, settings: FakeSettings, taken: Run, built_in: bool, differs: bool
+) -> None:
+    """Every version agrees: vmxnet3 has one of its own in the kernel, oce on FreeBSD another than its package."""
+    assert settings.packages == {}
+    if differs:
+        bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
+        bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.7"]}\n'))
+        taken.card = bench.load()[1]
+    runs(bench, "3.8.7")
+    file = None if built_in else f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko"
+    bench.dut.file = replace(bench.dut.file, filename=file, built_in=built_in)
+    with pytest.raises(CardFailure) as caught:
+        DriverPackages().driver_should_be_of_the_package(REQUIRED)
+    where = "part of the kernel" if built_in else f"{file}, the kernel's own"
+    assert str(caught.value) == f"dut: module e1000e is {where}; expected that of package e1000e-modules"
 
 
 @pytest.mark.parametrize("where", ["file", "build", "port"])

@@ -13,11 +13,13 @@ import one_each
 import test_bond_controls as bonds
 import test_cable_controls as cabled
 import test_failover_controls as failover
+import test_freebsd_controls as freebsd
 import test_kernel_controls as kernel
 import test_negative_controls as negative
 import test_peer_controls as peer
 import test_switch_controls as switch
 import test_throughput_controls as throughput
+import test_vendor_controls as vendor
 
 CARD, BENCH = "CardFailure", "BenchFault"
 _NONE = "no control injects it"
@@ -205,4 +207,15 @@ def declared() -> list[Declared]:
     peers = [
         Declared(f"card:peer.p0 {defect}", once, BENCH, f"{proof}[{defect}]", peer.BROADCOM) for defect in peer.OF_PEER
     ]
-    return [*cards, *rates, *links, *peers, *_others(), *_one_each()]
+    return [*cards, *rates, *links, *peers, *_others(), *_one_each(), *_software()]
+
+
+def _software() -> list[Declared]:
+    """The vendor's packages, and the settings of the boot."""
+    proof = "test_vendor_controls.py::test_packages_without_effect_turn_their_tests_red"
+    loader = "test_freebsd_controls.py::test_an_entry_that_the_loader_does_not_reach_is_seen"
+    return [
+        Declared("package:dut without effect", frozenset(vendor.ON_DUT), CARD, proof, vendor.CARD),
+        Declared("package:peer without effect", frozenset({vendor.ON_PEER}), CARD, proof, vendor.CARD),
+        Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
+    ]

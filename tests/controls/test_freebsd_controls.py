@@ -14,6 +14,7 @@ IDLE = "The Link Is As On The Sheet When Idle"
 TUNABLES = "Tunables Of The Driver Are As On The Sheet"
 SWITCHED, ALONE = (f"Offload {name} Can Be Switched As On The Sheet" for name in ("tx-checksum", "vlan-filter"))
 AT_BOOT = "The Driver Is Loaded After A Power Cycle"
+MADE = "The Driver Is Loaded After A Restart When It Is Set To"
 PACKAGE = "The Required Driver Is Installed And Runs On The Dut"
 FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run The Same Firmware"
 DRIVER_VERSION = "The Driver Version Is One The Sheet Wants"
@@ -59,6 +60,30 @@ def test_a_driver_that_the_loader_does_not_load_is_seen(bench: Bench) -> None:
         bench.ssh("dut", "echo 'oce_load=\"YES\"' >> /boot/loader.conf && kldload -n oce && sync")
     run.should_show(red={AT_BOOT})
     assert run.red[AT_BOOT].startswith("CardFailure: dut: driver oce is not loaded after boot")
+
+
+def test_an_entry_that_the_loader_does_not_reach_is_seen(bench: Bench) -> None:
+    """The loader stops at a line that it does not understand: what the lab adds after it has no effect."""
+    bench.ssh("dut", "cp /boot/loader.conf /boot/loader.control && echo broken > /boot/loader.conf && sync")
+    try:
+        run = bench.run(*only(MADE, "Every Link Is Up"), card=SHEET)
+        left = bench.ssh("dut", "cat /boot/loader.conf")
+    finally:
+        bench.ssh("dut", "mv /boot/loader.control /boot/loader.conf && kldload -n oce && sync")
+    run.should_show(red={MADE}, green={"Every Link Is Up"})
+    assert run.red[MADE].startswith("CardFailure: dut: driver oce is not loaded after boot")
+    assert left == "broken\n"
+
+
+def test_a_driver_that_nothing_loads_is_made_to_load_by_a_run_that_installs_it(bench: Bench) -> None:
+    bench.ssh("dut", "sed -i /oce_load/d /boot/loader.conf && sync")
+    try:
+        run = bench.run("--variable", "DRIVER:vendor", *only(AT_BOOT, MADE, "Every Link Is Up"), card=SHEET)
+        left = bench.ssh("dut", "cat /boot/loader.conf")
+    finally:
+        bench.ssh("dut", "echo 'oce_load=\"YES\"' >> /boot/loader.conf && kldload -n oce && sync")
+    run.should_show(red=set(), green={AT_BOOT, MADE, "Every Link Is Up"})
+    assert "oce_load" not in left
 
 
 def test_a_package_of_the_wrong_architecture_is_seen(bench: Bench) -> None:

@@ -133,12 +133,15 @@ class _Debian(_NoShell):
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         if command.endswith("cat /etc/os-release"):
             return Result(command, 0, None, "ID=debian\n", "", 0.01)
+        if " modinfo -n " in command:
+            return Result(command, 0, None, "/lib/modules/e1000e.ko\n", "", 0.01)
         return super().run(command, timeout_s=timeout_s, check=check)
 
 
 FLAT_NAMES: dict[str, dict[str, str]] = {
     "system": {"panic_command": "panicking", "trouble": "troubles"},
     "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
+    "boot": {"restoring": "unsetting_load"},
     "pci": {"driver": "bound_driver", "device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
     "settings": {},
@@ -682,7 +685,7 @@ class FakeSsh:
                 return ""
             case ["uname", "-n"]:
                 return f"{self.host.name}\n"
-            case ["true"] | ["rm", "-rf", "/tmp/niclab.fake"]:
+            case ["true"] | ["sync"] | ["rm", "-rf", "/tmp/niclab.fake"]:
                 return ""
             case ["mktemp", "-d", _]:
                 return "/tmp/niclab.fake\n"

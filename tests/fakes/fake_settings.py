@@ -103,6 +103,7 @@ class FakeSettings:
         self.faults: set[str] = set()
         self.told: list[str] = []
         self.packages: dict[str, Package] = {}
+        self.at_boot: set[str] = set()
         self.changed: tuple[ChangedFile, ...] = ()
         self.signer: str | None = None
         self.aer_counts: dict[str, AerCounters | None] = {}
@@ -122,6 +123,10 @@ class FakeSettings:
             self.told.append("restore")
             if "never back" not in self.faults:
                 self.ports = copy.deepcopy(self._kept[int(command.split()[1])])
+            return ""
+        if command.startswith("rm -f /etc/modules-load.d/"):
+            self.told.append(command)
+            self.at_boot.discard("e1000e")
             return ""
         if command.startswith(("DEBIAN_FRONTEND", "ethtool -f")):
             self.told.append(command)
@@ -272,6 +277,18 @@ class FakeSettings:
         if "sticks" not in self.faults:
             self.packages.pop(name, None)
         return Attempt(None, self.package(name))
+
+    def is_set_to_load(self, module: str) -> bool:
+        return module in self.at_boot
+
+    def set_to_load(self, module: str) -> None:
+        assert self.host.journal is not None
+        assert self.unsetting_load(module) in [entry.action.command for entry in self.host.journal.pending()]
+        if "boot stays" not in self.faults:
+            self.at_boot.add(module)
+
+    def unsetting_load(self, module: str) -> str:
+        return f"rm -f /etc/modules-load.d/niclab-{module}.conf && sync"
 
     def module_parameter(self, module: str, name: str) -> str:
         assert module == "e1000e"

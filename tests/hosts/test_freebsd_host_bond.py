@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fake_shell import lines
@@ -211,9 +212,23 @@ class TestAround:
             "ifconfig oce0 inet 10.1.1.1/24 alias && ifconfig oce0 down"
         )
         before = dut.undo.package("oce", Package("oce", "4.2.313.0", "amd64", "installed"), "oce")
-        assert "pkg_add oce-4.2.313.0" in before and before.endswith("kldload -n oce")
+        assert "pkg_add oce-4.2.313.0" in before and before.endswith("|| kldload -n oce; } && sync")
         assert "; :; else if pkg query %n oce >/dev/null; then env" in dut.undo.package("oce", None, "oce")
         assert shell.commands == []
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_driver_is_loaded_again_where_a_file_of_it_is_left(tmp_path: Path, present: bool) -> None:
+    dut, _ = host({})
+    if present:
+        (tmp_path / "oce.ko").touch()
+    tools = (
+        "pkg() { return 1; }; pkg_info() { echo oce-4.2; }; pkg_delete() { :; }; kldstat() { :; }; sync() { :; };"
+        f" kldunload() {{ echo unloaded; }}; kldload() {{ echo loaded; }}; sysctl() {{ echo '/boot/x;{tmp_path}'; }};"
+    )
+    command = f"{tools} {dut.undo.package('oce', None, 'oce')}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()) == (0, ["unloaded", *(["loaded"] if present else [])])
 
 
 def test_the_outer_one_of_two_tags_is_not_applicable() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake_shell import FakeShell
+from fake_shell import FakeShell, failed
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.linux_host import LinuxHost
@@ -72,7 +72,15 @@ def test_commands_for_the_journal() -> None:
         "ip link set dev eth0 nomaster && ip link set dev eth0 up && ip address replace 10.1.1.1/24 dev eth0"
     )
     assert shell.commands == []
-    dut, _ = host(**{"cat /etc/os-release": "ID=debian\n"})
-    assert "dpkg --purge be2net-modules &&" in dut.undo.package("be2net-modules", None, "be2net")
+    dut, shell = host(**{"cat /etc/os-release": "ID=debian\n", "modinfo -n be2net": "/lib/modules/6.1.0/be2net.ko\n"})
+    back = "modprobe -r be2net && modprobe be2net && sync"
+    assert dut.undo.package("be2net-modules", None, "be2net").endswith(f"dpkg --purge be2net-modules && {back}")
     before = Package("be2net-modules", "1.2", "amd64", "installed")
-    assert "install be2net-modules=1.2 &&" in dut.undo.package("be2net-modules", before, "be2net")
+    assert dut.undo.package("be2net-modules", before, "be2net").endswith(f"install be2net-modules=1.2 && {back}")
+
+
+def test_a_driver_that_only_the_package_brings_is_not_loaded_again_without_it() -> None:
+    dut, _ = host(**{"cat /etc/os-release": "ID=debian\n", "modinfo -n sfc": failed("modinfo: ERROR: Module sfc")})
+    undo = dut.undo.package("sfc-modules", None, "sfc")
+    assert undo.startswith("{ [ ! -d /sys/module/sfc ] || modprobe -r sfc; } && ")
+    assert undo.endswith("dpkg --purge sfc-modules && sync")

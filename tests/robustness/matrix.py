@@ -34,26 +34,19 @@ import faults  # noqa: E402
 HEAD = ("defect", "card", "turns red", "verdict", "seen", "s")
 _NO_CARD = "not applicable to every sheet there is"
 _HASH = "the virtual card does not say by which key it hashes; unit tests spoil the table and the key"
-_PACKAGE = "a defective package is not swapped in by a control yet; unit tests refuse it"
 _SHELL = "a suite of one's own shows it; the library's unit tests break the shell"
 _BONDING = "the bonding driver asks, which no defect changes; unit tests do"
 EXEMPT: dict[str, str] = {
     "A Background Program Is Read When It Has Ended": _SHELL,
     "A File Goes There And Comes Back Unchanged": _SHELL,
     "A Panic Is Captured And The Server Recovered": "its twin, the panic by an NMI, is turned red by a dead BMC",
-    "A Removed Driver Leaves The Kernel's Own": _PACKAGE,
-    "An Installed Driver Is Loaded After A Power Cycle": _PACKAGE,
     "Any Number Of Connections Is Received At Line Rate With Direct Data Placement": _NO_CARD,
     "Any Number Of Connections Is Received At Line Rate With TCP Offload": _NO_CARD,
     "Firmware That Runs After A Power Cycle Can Be Changed And Put Back": _NO_CARD,
     "Flows Come By The Queues That The Key Predicts": _HASH,
     "Hash Fields Can Be Set": _HASH,
-    "The Former Driver Is Upgraded To The Required One": _PACKAGE,
     "The Frame Rate Is The Same At Every Size": "no defect of the virtual card depends on the size of small frames",
     "The Recommended Configuration Survives A Restart": "no defect loses files of udev; unit tests do",
-    "The Required Driver Is Installed And Runs On The Dut": _PACKAGE,
-    "The Required Driver Is Installed And Runs On The Peer": _PACKAGE,
-    "The Required Driver Is Rolled Back To The Former One": _PACKAGE,
     "The Switch Is Asked For LACPDUs At The LACP Rate Of The Bond": _BONDING,
 }
 """Tests that no defect turns red -> why not. It may only become shorter."""

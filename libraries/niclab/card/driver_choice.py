@@ -9,7 +9,7 @@ from niclab.card.sheet import Card
 from niclab.card.software import PackageFacts
 from niclab.card.values import Unknown
 from niclab.card.versions import VersionVerdict
-from niclab.core.verdict import BenchFault, Undecided
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 
 INBOX, VENDOR = "inbox", "vendor"
 
@@ -42,7 +42,8 @@ class DriverChoice:
             system: Operating system of the dut.
 
         Raises:
-            BenchFault: The sheet has no such driver for the system, or does not want that version.
+            BenchFault: The sheet has no such driver for the system, does not know its version, or does not want that
+                version.
             NotApplicable: The sheet has no driver for the system.
         """
         driver, package = card.driver(system), card.driver(system).package
@@ -56,7 +57,10 @@ class DriverChoice:
         if package is None:
             raise BenchFault(f"{subject} names no package of {driver.module} for {system.value}; expected {INBOX}")
         if self.word == VENDOR:
-            return required_version(card, package)
+            try:
+                return required_version(card, package)
+            except NotApplicable as error:  # a run that was asked for a driver cannot be skipped
+                raise BenchFault(f"driver {self.word}: {error}; expected a known version, or {INBOX}") from error
         try:
             verdict = package.verdict(self.word)
         except Undecided as error:

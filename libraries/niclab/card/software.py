@@ -134,6 +134,8 @@ class Firmware(VersionLists, Section):
 class Driver(Section):
     """A driver: either versions of its own, or ``in_kernel``: it comes with the kernel and has the kernel's version.
 
+    ``load_at_boot``: its manual asks for an entry in the settings of the boot, without which nothing loads it: of
+    ``/boot/loader.conf`` on FreeBSD, of ``/etc/modules-load.d`` on Linux.
     ``rings``, ``coalescing``, ``channels``: its numbers, where they are not those of Linux' driver, which are in the
     card's own sections. ``mtu``, ``pause``, ``firmware``: what holds instead of the card's own sections where this
     driver takes another MTU, or shows flow control or the firmware in another way.
@@ -142,6 +144,7 @@ class Driver(Section):
     module: Annotated[Module, ByKernel()]
     version: VersionLists | None = None
     in_kernel: bool | None = None
+    load_at_boot: bool = False
     package: PackageFacts | None = None
     tunables: tuple[TunableFact, ...] = ()
     rings: RingFacts | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from niclab.bench.records import Role
@@ -12,7 +13,7 @@ from niclab.checks.packages import DriverPackage
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import NoDevice, NoInterface
-from niclab.run.driver_in_use import package_in_use
+from niclab.run.driver_in_use import driver_in_words, is_inbox
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -30,6 +31,7 @@ class ChosenDriver:
         self._run = run
         self._installed: dict[Role, str] = {}
         self._older = frozenset[str]()
+        self._in_use: dict[Role, str] = {}
 
     def provide(self, say: Say) -> None:
         """Install the package that was chosen on both servers, and load its driver; or see that none is in use.
@@ -41,8 +43,8 @@ class ChosenDriver:
 
         Raises:
             CardFailure: A package is refused, or its driver cannot be loaded.
-            BenchFault: The driver of the operating system was chosen, and a package is in its place. Or a server cannot
-                be asked.
+            BenchFault: The driver of the operating system was chosen, and another is in its place. Or a server cannot
+                be asked, or has a driver that no package can replace.
         """
         choice = self._run.driver_choice
         for role in Role:
@@ -51,6 +53,7 @@ class ChosenDriver:
             elif choice.is_package and (version := self._version(role, say)):
                 self._install(role, version)
                 say(f"{role.value}: package {DriverPackage(self._run, role).entry.name} {version} is installed")
+                self._set_to_load(role, say)
 
     def require_in_use(self, say: Say) -> None:
         """Check that the package that was installed is whole, and its driver drives every port.
@@ -65,6 +68,19 @@ class ChosenDriver:
             package = DriverPackage(self._run, role)
             package.require_installed(version)
             package.require_driver_of_package(version, say)
+            self._in_use[role] = self._in_words(role)
+
+    def require_back(self, role: Role) -> None:
+        """Check that a server has the driver of the run again, after a test has installed or removed another.
+
+        Args:
+            role: The server. One on which the run has installed none is not asked.
+
+        Raises:
+            BenchFault: It has another one.
+        """
+        if role in self._in_use and (now := self._in_words(role)) != self._in_use[role]:
+            raise BenchFault(f"{role.value}: driver is {now}; expected {self._in_use[role]}, which this run qualifies")
 
     def look_before_it_goes(self, look: Callable[[], object]) -> None:
         """Undo what was changed since the driver was installed, and look at it: the end of the run removes it.
@@ -75,16 +91,37 @@ class ChosenDriver:
             look: Compares the driver with that of the start.
 
         Raises:
-            BenchFault: Something cannot be undone, or the look found a fault.
+            BenchFault: Something cannot be undone, the look found a fault, or a server has another driver by now.
         """
+
+        def look_at_both() -> None:
+            look()
+            for role in Role:
+                self.require_back(role)
+
         if self._installed:
             self._run.ending.close()
-            self._run.undoing.undo_everything(look, leaving=self._older)
+            self._run.undoing.undo_everything(look_at_both, leaving=self._older)
 
     @property
     def is_installed(self) -> bool:
         """Has the run installed a driver, so that the end of the run removes it?"""
         return bool(self._installed)
+
+    def _set_to_load(self, role: Role, say: Say) -> None:
+        """Have the driver loaded at boot where the sheet asks for that, and nothing does it yet."""
+        package, boot = DriverPackage(self._run, role, KEEPS), self._run.server(role).host.boot
+        module = package.driver.module
+        if package.driver.load_at_boot and not boot.is_set_to_load(module):
+            package.set_to_load()
+            say(f"{role.value}: driver {module} is set to load at boot")
+        self._older = frozenset(entry.id for entry in self._run.journal.pending())
+
+    def _in_words(self, role: Role) -> str:
+        """The driver that is loaded next, and the one in memory."""
+        loaded = self._run.server(role).host.drivers.loaded_module(DriverPackage(self._run, role).driver.module)
+        memory = "none in memory" if loaded is None else f"{loaded.version or loaded.srcversion} in memory"
+        return f"{driver_in_words(self._run, role)}, {memory}"
 
     def _version(self, role: Role, say: Say) -> str:
         """The version for a server; empty for a peer of another card, or whose system has no package on the sheet."""
@@ -110,15 +147,18 @@ class ChosenDriver:
         return [port.pci for port in self._run.ports(role)]
 
     def _require_inbox(self, role: Role) -> None:
-        package = package_in_use(self._run, role)
-        if package is not None:
+        if not is_inbox(self._run, role):
             raise BenchFault(
-                f"{role.value}: package {package.installed.name} is in place of the system's own driver; expected it "
-                f"removed, or a run of the package (--driver {VENDOR})"
+                f"{role.value}: {driver_in_words(self._run, role)}, is in place of the system's own driver; expected "
+                f"it removed, or a run of the package (--driver {VENDOR})"
             )
 
     def _install(self, role: Role, version: str) -> None:
         server, package = self._run.server(role), DriverPackage(self._run, role, KEEPS)
+        module = package.driver.module
+        if _is_built_in(server, module):
+            said = f"{role.value}: driver {module} is part of the kernel"
+            raise BenchFault(f"{said}; expected a module, in place of which package {package.entry.name} can be loaded")
         server.require_lease()
         for port in self._run.ports(role):
             try:
@@ -129,11 +169,16 @@ class ChosenDriver:
             self._run.journal.register(port.name, what, Action(ActionKind.SHELL, server.name, command))
         package.install(version)
         self._installed[role] = version
-        self._older = frozenset(entry.id for entry in self._run.journal.pending())
-        if server.host.drivers.loaded_module(package.driver.module) is None:
-            server.run(server.host.undo.load_driver(package.driver.module))
+        if server.host.drivers.loaded_module(module) is None:
+            server.run(server.host.undo.load_driver(module))
         else:
             reload(self._run, role)
+
+
+def _is_built_in(server: Server, module: str) -> bool:
+    with contextlib.suppress(BenchFault):  # the package may bring the first such module
+        return server.host.drivers.modinfo(module).built_in
+    return False
 
 
 def _link_as_it_is(server: Server, address: str, iface: str) -> str:

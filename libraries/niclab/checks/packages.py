@@ -12,7 +12,8 @@ from niclab.card.driver_choice import required_version
 from niclab.checks.asked import Say
 from niclab.checks.driver import KernelVersion
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.hosts.host_records import LoadedModule, ModuleFile
 from niclab.hosts.settings.settings_records import ChangedFile
 from niclab.hosts.settings.settings_records import Package as Installed
 from niclab.run.driver_in_use import package_in_use
@@ -95,6 +96,7 @@ class DriverPackage:
         target, package, version = self.server, self.entry, self.version(release)
         self._keep_for_undo()
         attempt = target.host.drivers.install_package(package.name, version)
+        self._write_out()
         if attempt.refused is not None:
             raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
         found = attempt.now.architecture if attempt.now is not None else None
@@ -111,13 +113,31 @@ class DriverPackage:
         target, package = self.server, self.entry
         self._keep_for_undo()
         attempt = target.host.drivers.remove_package(package.name)
+        self._write_out()
         if attempt.refused is not None or attempt.now is not None:
             raise CardFailure(f"{target.name}: package {package.name} is not removed: {attempt.refused or attempt.now}")
 
+    def set_to_load(self) -> None:
+        """Have the driver loaded at boot by an entry of the lab, as its manual says.
+
+        Raises:
+            NotApplicable: The sheet asks for no such entry.
+            BenchFault: The entry is not there afterwards.
+        """
+        target, module = self.server, self.driver.module
+        if not self.driver.load_at_boot:
+            raise NotApplicable(f"sheet {self.run.card.name} asks for no entry that loads {module} at boot")
+        self._keep(self._of_boot, f"driver {module} is set to load at boot", target.host.boot.restoring(module))
+        target.host.boot.set_to_load(module)
+        if not target.host.boot.is_set_to_load(module):
+            raise BenchFault(
+                f"{target.name}: driver {module} is not set to load at boot; expected the lab's entry for it"
+            )
+
     def restore(self) -> None:
-        """Bring package and driver back to what they were before the first change. Does nothing without one."""
+        """Bring package, driver and boot back to what they were before the first change. Does nothing without one."""
         for entry in self.run.journal.pending():
-            if entry.subject == self._subject:
+            if entry.subject in (self._subject, self._of_boot):
                 self.run.journal.undo(entry, self.run.undo)
 
     # --- checks
@@ -169,29 +189,34 @@ class DriverPackage:
             )
 
     def require_driver_of_package(self, release: Release | str, say: Say) -> None:
-        """Check that module on disk, module in memory and every port report the package's version.
+        """Check that the module is not the kernel's own, and that it and every port report the package's version.
 
-        Where the sheet says that the module's version differs from its package's, module in memory and ports must
-        report one that the sheet wants of the driver.
+        The module is asked on disk and in memory. Where the sheet says that its version differs from its package's, the
+        one in memory and the ports must report one that the sheet wants of the driver.
 
         Args:
             release: The required or the previous version, or the version itself.
             say: Takes the versions seen.
 
         Raises:
-            CardFailure: One reports another version.
+            CardFailure: The kernel's own module is loaded all the same, or one reports another version.
         """
         target, package, module = self.server, self.entry, self.driver.module
+        on_disk, loaded = target.host.drivers.modinfo(module), target.host.drivers.loaded_module(module)
+        problems = self._of_kernel(on_disk)
         if package.module_version_differs:
-            self._require_own_versions(say)
+            fail_with([*problems, *self._other_versions(loaded, say)])
             return
         wanted = self.version(release)
-        on_disk, loaded = target.host.drivers.modinfo(module), target.host.drivers.loaded_module(module)
         found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
         found |= self._port_versions()
         say(f"{target.name}: {found}, {on_disk.filename}")
-        shown = [f"{target.name}: {what} has version {version}" for what, version in found.items() if version != wanted]
-        fail_with([f"{text}, package {package.name} is {wanted}" for text in shown])
+        problems += [
+            f"{target.name}: {what} has version {version}, package {package.name} is {wanted}"
+            for what, version in found.items()
+            if version != wanted
+        ]
+        fail_with(problems)
 
     def require_kernel_driver_known(self) -> None:
         """Skip where the sheet names no driver that comes with the kernel: nothing is left when the package is gone.
@@ -230,17 +255,28 @@ class DriverPackage:
     def _subject(self) -> str:
         return f"{self.role.value} {self.keeps}"
 
+    @property
+    def _of_boot(self) -> str:
+        return f"{self._subject} at boot"
+
     def _keep_for_undo(self) -> None:
         """The undo of the first change brings package and driver back, whatever is changed after it."""
-        self.server.require_lease()
-        if self._subject in [entry.subject for entry in self.run.journal.pending()]:
-            return
         package, target = self.entry, self.server
         before = target.host.drivers.package(package.name)
         command = target.host.undo.package(package.name, before, self.driver.module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
-        undo = Action(ActionKind.SHELL, target.name, command, SLOW_DEADLINE_S)
-        self.run.journal.register(self._subject, what, undo)
+        self._keep(self._subject, what, command)
+
+    def _keep(self, subject: str, what: str, command: str) -> None:
+        """Write the undo of the first change of a subject into the journal."""
+        self.server.require_lease()
+        if subject not in [entry.subject for entry in self.run.journal.pending()]:
+            undo = Action(ActionKind.SHELL, self.server.name, command, SLOW_DEADLINE_S)
+            self.run.journal.register(subject, what, undo)
+
+    def _write_out(self) -> None:
+        """Write to disk what was changed: a power cycle may come next, and cuts the power at once."""
+        self.server.run("sync", timeout_s=SLOW_DEADLINE_S)
 
     def _installed(self, wanted: str) -> tuple[Installed, list[str]]:
         """The package that is there, and what is wrong with it apart from its version.
@@ -290,19 +326,23 @@ class DriverPackage:
         expected = f"key {package.signed_by} (sheet {self.run.card.name})"
         return [f"{self.server.name}: package {package.name} is {shown}; expected {expected}"]
 
-    def _require_own_versions(self, say: Say) -> None:
+    def _of_kernel(self, file: ModuleFile) -> list[str]:
+        """Say whether the module that is loaded next is the kernel's own: the package has no effect then."""
+        is_own = file.filename is None or self.server.host.drivers.is_own_module(file.filename)
+        where = f"{file.filename}, the kernel's own" if file.filename is not None else "part of the kernel"
+        expected = f"that of package {self.entry.name}"
+        return [f"{self.server.name}: module {self.driver.module} is {where}; expected {expected}"] if is_own else []
+
+    def _other_versions(self, loaded: LoadedModule | None, say: Say) -> list[str]:
         driver, target, card = self.driver, self.server, self.run.card
         lists = card.section(driver.version, f"versions of driver {driver.module}")
-        loaded = target.host.drivers.loaded_module(driver.module)
         found = {f"{target.name}: the module in memory": loaded.version if loaded else None, **self._port_versions()}
         say(f"{target.name}: {found}")
-        fail_with(
-            [
-                f"{what} has version {version}; expected another of driver {driver.module} (sheet {card.name})"
-                for what, version in found.items()
-                if version is None or lists.verdict(version) not in _WANTED
-            ]
-        )
+        return [
+            f"{what} has version {version}; expected another of driver {driver.module} (sheet {card.name})"
+            for what, version in found.items()
+            if version is None or lists.verdict(version) not in _WANTED
+        ]
 
     def _port_versions(self) -> dict[str, str | None]:
         target = self.server

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from niclab.hosts.bonds.freebsd import FreeBsdBonds
 from niclab.hosts.counts.freebsd import FreeBsdCounts
+from niclab.hosts.drivers.boot_entry import FreeBsdBoot
 from niclab.hosts.drivers.freebsd import FreeBsdDrivers
 from niclab.hosts.drivers.freebsd_firmware import FreeBsdFirmware
 from niclab.hosts.host import (
     HostBonds,
+    HostBoot,
     HostCounts,
     HostDrivers,
     HostFirmware,
@@ -29,6 +31,7 @@ from niclab.hosts.undo.freebsd import FreeBsdUndo
 PARTS: dict[str, type] = {
     "system": FreeBsdSystem,
     "drivers": FreeBsdDrivers,
+    "boot": FreeBsdBoot,
     "pci": FreeBsdPci,
     "firmware": FreeBsdFirmware,
     "settings": FreeBsdSettings,
@@ -53,6 +56,7 @@ class FreeBsdHost:
         self.name = name
         self.system: HostSystem = FreeBsdSystem(shell, name)
         self.drivers: HostDrivers = FreeBsdDrivers(shell, name)
+        self.boot: HostBoot = FreeBsdBoot(shell, name)
         self.pci: HostPci = FreeBsdPci(shell, name)
         self.settings: HostSettings = FreeBsdSettings(shell, name)
         self.queues: HostQueues = FreeBsdQueues(name)

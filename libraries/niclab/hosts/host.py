@@ -96,6 +96,14 @@ class HostDrivers(Protocol):
     def is_own_module(self, file: str) -> bool: ...
 
 
+class HostBoot(Protocol):
+    """Entries in the settings of the boot that load a driver; ``restoring`` is for the undo journal."""
+
+    def is_set_to_load(self, module: str) -> bool: ...
+    def set_to_load(self, module: str) -> None: ...
+    def restoring(self, module: str) -> str: ...
+
+
 class HostPci(Protocol):
     """PCI functions: what they are, their links, their error counters."""
 
@@ -275,6 +283,10 @@ class Host(Protocol):
         """Driver modules, and the packages they come in."""
 
     @property
+    def boot(self) -> HostBoot:
+        """Entries in the settings of the boot that load a driver."""
+
+    @property
     def pci(self) -> HostPci:
         """PCI functions: what they are, their links, their error counters."""
 
@@ -310,6 +322,7 @@ class Host(Protocol):
 PROTOCOLS: dict[str, type] = {
     "system": HostSystem,
     "drivers": HostDrivers,
+    "boot": HostBoot,
     "pci": HostPci,
     "firmware": HostFirmware,
     "settings": HostSettings,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from niclab.hosts.bonds.linux import LinuxBonds
 from niclab.hosts.counts.linux import LinuxCounts
+from niclab.hosts.drivers.boot_entry import LinuxBoot
 from niclab.hosts.drivers.linux import LinuxDrivers
 from niclab.hosts.drivers.linux_firmware import LinuxFirmware
 from niclab.hosts.host import (
     HostBonds,
+    HostBoot,
     HostCounts,
     HostDrivers,
     HostFirmware,
@@ -29,6 +31,7 @@ from niclab.hosts.undo.linux import LinuxUndo
 PARTS: dict[str, type] = {
     "system": LinuxSystem,
     "drivers": LinuxDrivers,
+    "boot": LinuxBoot,
     "pci": LinuxPci,
     "firmware": LinuxFirmware,
     "settings": LinuxSettings,
@@ -53,6 +56,7 @@ class LinuxHost:
         self.name = name
         self.system: HostSystem = LinuxSystem(shell, name)
         self.drivers: HostDrivers = LinuxDrivers(shell, name)
+        self.boot: HostBoot = LinuxBoot(shell, name)
         self.pci: HostPci = LinuxPci(shell, name)
         self.links: HostLinks = LinuxLinks(shell, name)
         settings = LinuxSettings(shell, name, links=self.links)

@@ -50,6 +50,17 @@ def package_in_use(run: Run, role: Role) -> PackageInUse | None:
     return PackageInUse(driver.package, installed)
 
 
+def is_inbox(run: Run, role: Role) -> bool:
+    """Tell whether the module that a server loads next came with its kernel, or the sheet names no driver for it.
+
+    Args:
+        run: The run.
+        role: The server.
+    """
+    driver = _driver(run, role)
+    return driver is None or _file_of_others(run, role, driver) is None
+
+
 def package_in_words(run: Run, role: Role) -> str:
     """Return ``package be2net-modules 12.0.0.0`` where the driver of a server is from it; empty where it is not.
 

@@ -48,7 +48,10 @@ class FreeBsdUndo(FreeBsdDriverCommands):
         return "; ".join([words[0], " && ".join([*words[1:], f"ifconfig {name} {'up' if up else 'down'}"])])
 
     def package(self, name: str, before: Package | None, module: str) -> str:
-        """A command that brings a package and its driver back to what they are now, for the journal."""
+        """A command that brings a package and its driver back to what they are now, for the journal.
+
+        Where there is no file of the module then, none is loaded.
+        """
         driver = module_name(self.name, module)
         old = "! pkg -N >/dev/null 2>&1"
         removed = f"for p in $(pkg_info -E '{name}-[0-9]*'); do pkg_delete -f $p; done"
@@ -57,8 +60,9 @@ class FreeBsdUndo(FreeBsdDriverCommands):
         if before is not None:
             added = f"pkg_add {name}-{before.version}"
             gone = f"env ASSUME_ALWAYS_YES=yes pkg install -f {name}-{before.version}"
-        reload_it = f"if kldstat -q -n {driver}; then kldunload {driver}; fi && kldload -n {driver}"
-        return f"if {old}; then {removed}; {added}; else {gone}; fi && {reload_it}"
+        files = f'IFS=";"; for d in $(sysctl -n kern.module_path); do [ ! -e "$d/{driver}.ko" ] || echo "$d"; done'
+        reload_it = f'{self.unload_driver(driver)} && {{ [ -z "$({files})" ] || {self.load_driver(driver)}; }}'
+        return f"if {old}; then {removed}; {added}; else {gone}; fi && {reload_it} && sync"
 
     @not_available(_NO_DETACH)
     def driver(self, address: str, iface: str) -> str:

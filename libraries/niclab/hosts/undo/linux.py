@@ -101,10 +101,16 @@ class LinuxUndo(LinuxCommands):
         return " && ".join(words)
 
     def package(self, name: str, before: Package | None, module: str) -> str:
-        """A command that brings a package and its driver back to what they are now, for the journal."""
+        """A command that brings a package and its driver back to what they are now, for the journal.
+
+        Where the host knows no such module now, none is loaded afterwards.
+        """
         back = self._packages().restoring(self._named(name), before)
-        reload_it = f"modprobe -r {module_name(self.name, module)} && modprobe {module_name(self.name, module)}"
-        return f"{back} && {reload_it}"
+        driver = module_name(self.name, module)
+        unload = self.unload_driver(driver)
+        if self._try(f"modinfo -n {driver}").exit_status != 0:
+            return f"{{ [ ! -d /sys/module/{driver.replace('-', '_')} ] || {unload}; }} && {back} && sync"
+        return f"{back} && {unload} && {self.load_driver(driver)} && sync"
 
     def link(self, iface: str, up: bool) -> str:
         """A command that sets the interface up or down, for the journal."""

@@ -1,0 +1,137 @@
+"""Entries in the settings of a server's boot that load a driver, and the file that holds them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from niclab.hosts.command_words import module_name
+from niclab.hosts.errors import unreadable
+from niclab.hosts.host_commands import HostCommands
+from niclab.hosts.parity import emulated
+
+LOADER_CONF = "/boot/loader.conf"
+"""Read by FreeBSD's loader, which takes the last of several values of a variable (loader.conf(5))."""
+_THERE, _ABSENT = "@ there\n", "@ absent\n"
+
+
+@dataclass(frozen=True)
+class BootFile:
+    """A file of settings for the boot. ``text``: what it holds; None: there is no such file."""
+
+    path: str
+    text: str | None
+
+    def writing(self) -> str:
+        """Return the idempotent command that gives the file this text, or removes it.
+
+        The file is there as a whole at any time: power may be cut while it is written.
+        """
+        if self.text is None:
+            return f"rm -f {self.path} && sync"
+        draft = f"{self.path}.niclab"
+        keep_mode = f"{{ [ ! -e {self.path} ] || cp -p {self.path} {draft}; }}"
+        return (
+            f"{keep_mode} && printf %s {shlex.quote(self.text)} > {draft} && sync && mv -f {draft} {self.path} && sync"
+        )
+
+
+def showing(path: str) -> str:
+    """Return the command that shows a file, for :func:`read_boot_file`.
+
+    Args:
+        path: The file.
+    """
+    return f"if [ -e {path} ]; then echo '{_THERE.strip()}' && cat {path}; else echo '{_ABSENT.strip()}'; fi"
+
+
+def read_boot_file(path: str, text: str) -> BootFile:
+    """Read the answer to :func:`showing`.
+
+    Args:
+        path: The file.
+        text: The answer.
+
+    Raises:
+        ReadError: It is none.
+    """
+    if text == _ABSENT:
+        return BootFile(path, None)
+    if not text.startswith(_THERE):
+        raise unreadable("file of the boot", "text", text, f"{_THERE.strip()!r} and the file, or {_ABSENT.strip()!r}")
+    return BootFile(path, text.removeprefix(_THERE))
+
+
+def loader_conf_with(text: str | None, module: str) -> str:
+    """Return the text of loader.conf with one entry that loads a module, in place of every other one for it.
+
+    Args:
+        text: The text of the file; None where there is none.
+        module: Name of the module.
+    """
+    lines = [line for line in (text or "").splitlines() if _loader_value(line, module) is None]
+    return "".join(f"{line}\n" for line in [*lines, f'{module}_load="YES"'])
+
+
+def is_in_loader_conf(text: str | None, module: str) -> bool:
+    """Tell whether loader.conf loads a module.
+
+    Args:
+        text: The text of the file; None where there is none.
+        module: Name of the module.
+    """
+    values = [value for line in (text or "").splitlines() if (value := _loader_value(line, module)) is not None]
+    return bool(values) and values[-1].upper() == "YES"
+
+
+def _loader_value(line: str, module: str) -> str | None:
+    match = re.fullmatch(rf'\s*{re.escape(module)}_load\s*=\s*"?([^"#]*?)"?\s*(?:#.*)?', line)
+    return None if match is None else match[1]
+
+
+class _Boot(HostCommands):
+    def _file(self, path: str) -> BootFile:
+        return self._read(showing(path), lambda text: read_boot_file(path, text))
+
+
+class LinuxBoot(_Boot):
+    """See :class:`niclab.hosts.host.HostBoot` for the meaning of each method."""
+
+    def is_set_to_load(self, module: str) -> bool:
+        """Does an entry name the module? Most drivers need none: udev loads them for their devices."""
+        name = re.sub("[-_]", "[-_]", module_name(self.name, module))
+        files = "/etc/modules /etc/modules-load.d/*.conf /usr/lib/modules-load.d/*.conf"
+        return self._run(f"cat {files} 2>/dev/null | grep -cx {shlex.quote(name)} || :").strip() != "0"
+
+    def set_to_load(self, module: str) -> None:
+        """Have the module loaded at boot, from the next one on."""
+        self._run(BootFile(self._path(module), f"{module}\n").writing())
+
+    def restoring(self, module: str) -> str:
+        """A command that brings the lab's entry back to what it is now."""
+        return self._file(self._path(module)).writing()
+
+    def _path(self, module: str) -> str:
+        return f"/etc/modules-load.d/niclab-{module_name(self.name, module)}.conf"
+
+
+class FreeBsdBoot(_Boot):
+    """See :class:`niclab.hosts.host.HostBoot` for the meaning of each method."""
+
+    @emulated(f"the entry `NAME_load` of {LOADER_CONF}")
+    def is_set_to_load(self, module: str) -> bool:
+        """Does the loader load the module at boot?"""
+        return is_in_loader_conf(self._file(LOADER_CONF).text, module_name(self.name, module))
+
+    @emulated(f"one entry `NAME_load` of {LOADER_CONF}")
+    def set_to_load(self, module: str) -> None:
+        """Have the module loaded at boot, from the next one on."""
+        text = loader_conf_with(self._file(LOADER_CONF).text, module_name(self.name, module))
+        self._run(BootFile(LOADER_CONF, text).writing())
+
+    @emulated(f"{LOADER_CONF} as a whole")
+    def restoring(self, module: str) -> str:
+        """A command that brings the entries back to what they are now."""
+        module_name(self.name, module)
+        return self._file(LOADER_CONF).writing()
