@@ -198,7 +198,7 @@ def _login_lines(login: SshEndpoint, indent: str) -> list[str]:
 
 def _kind(option: str, card: str) -> _Kind:
     if ids := _PCI_ID.fullmatch(card.strip("[]").lower()):
-        return _Kind(*ids.groups())
+        return _Kind(ids[1], ids[2])
     try:
         sheet = load_card(card)
     except BenchFault as error:
@@ -217,8 +217,9 @@ def _endpoint(name: str, option: str, answers: BenchAnswers) -> SshEndpoint:
     place = _PLACE.fullmatch(text)
     if place is None or not 0 < int(place["port"] or 22) < 65536:
         raise BenchFault(f"new-bench: --{option}: {text!r}; expected {_FORM}, and an IPv6 address with a port in [ ]")
-    files = (Path(file).expanduser().absolute() for file in (answers.key_file, answers.known_hosts))
-    return SshEndpoint(name, place["address"].strip("[]"), int(place["port"] or 22), place["user"] or "root", *files)
+    key_file, known_hosts = (Path(file).expanduser().absolute() for file in (answers.key_file, answers.known_hosts))
+    address, port = place["address"].strip("[]"), int(place["port"] or 22)
+    return SshEndpoint(name, address, port, place["user"] or "root", key_file, known_hosts)
 
 
 def _asked(answers: BenchAnswers) -> BenchAnswers:
