@@ -211,6 +211,7 @@ class TestNamedServer:
         (sshd.directory / "known_hosts").write_text("")
         found = self.only(bench)
         assert "is not in" in found.fault and f"ssh-keyscan -p {sshd.port} localhost >>" in found.mend
+        assert "ssh-keyscan" not in found.fault and not found.fault.endswith(" ")
 
     def test_a_changed_key(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
         sshd.make_key("other_key")
@@ -237,6 +238,18 @@ def test_a_wrong_file_is_found(bench: FakeBench) -> None:
     bench.edit(bench.file, ("os: linux", "os: plan9"))
     found = only_fault(bench)
     assert found.what == "file" and "plan9" in found.fault and "example-real.yaml" in found.mend
+
+
+def test_a_bench_file_that_is_not_there_is_written_by_a_command(bench: FakeBench) -> None:
+    bench.file.unlink()
+    assert only_fault(bench).mend == "run: niclab new-bench NAME"
+
+
+def test_a_card_without_a_sheet_is_no_fault_of_the_bench_file(bench: FakeBench) -> None:
+    bench.sheet.unlink()
+    found = only_fault(bench)
+    assert (found.subject, found.what) == ("card", "sheet")
+    assert found.mend.endswith(f"for a new card: niclab new-card NAME --from {bench.file}")
 
 
 def test_a_bench_in_use_is_found(bench: FakeBench) -> None:

@@ -16,7 +16,7 @@ from naps import nap_s
 from throwaway_sshd import SshdMaker
 
 from niclab.core.wait import Deadline, until
-from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.transports import ConnectionLost
 from niclab.transports.ssh.ssh import GRACE_S, SshHost
 from niclab.transports.ssh.ssh_commands import SshCommands
 from niclab.transports.ssh.ssh_link import SshLink
@@ -74,7 +74,7 @@ def test_a_frozen_host_ends_a_file_transfer(make_sshd: SshdMaker) -> None:
         host.run("true")
         server.signal_sessions(signal.SIGSTOP)
         began = time.monotonic()
-        with pytest.raises(CommandTimeout, match=r"dut: write /tmp/.*: not done within 0.5 s"):
+        with pytest.raises(ConnectionLost, match=r"dut: .*write /tmp/niclab-never-there"):
             host.put_text("x" * 100_000, "/tmp/niclab-never-there", timeout_s=TIMEOUT_S)
         assert time.monotonic() - began < TIMEOUT_S + GRACE_S
 
@@ -98,7 +98,7 @@ def test_a_server_that_says_nothing_ends_a_file_transfer(make_sshd: SshdMaker, s
         began = time.monotonic()
         with pytest.raises(ConnectionLost, match=f"dut: no SSH login at 127.0.0.1:{silent_port} within"):
             host.put_text("x", "/tmp/niclab-never-there", timeout_s=TIMEOUT_S)
-        assert time.monotonic() - began < TIMEOUT_S + 2
+        assert time.monotonic() - began < TIMEOUT_S + GRACE_S
 
 
 def test_a_closed_port_is_a_lost_connection_at_once(make_sshd: SshdMaker) -> None:

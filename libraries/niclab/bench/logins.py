@@ -27,15 +27,21 @@ class BmcProtocol(Enum):
     REDFISH = "redfish"
 
 
-class Ssh(Record):
-    """An SSH login. ``jump`` is the machine to go through, if any, in the same shape."""
+class Jump(Record):
+    """An SSH login of a machine to go through; it may have a ``jump`` of its own."""
 
     address: Host
     port: TcpPort = 22
     user: User
     key_file: FilePath
     known_hosts: FilePath
-    jump: Ssh | None = None
+    jump: Jump | None = None
+
+
+class Ssh(Jump):
+    """An SSH login of a server. ``sudo``: ``user`` becomes root by sudo, which asks for no password."""
+
+    sudo: bool = False
 
 
 class IpmiEntry(Record):

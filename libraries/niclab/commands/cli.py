@@ -24,6 +24,7 @@ from niclab.files.repository import REPOSITORY, RESULTS
 from niclab.files.secrets import handed_out
 from niclab.fleet.reservation import QUEUE_S
 from niclab.scope.plan import PLAN_OF_PROFILE
+from niclab.transports import TransportFault
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
 DEFAULT_CARD = "intel-82574l"
@@ -40,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         status: int = options.run(options)
     except (BenchFault, NotApplicable) as error:
         print(f"niclab: {_MASK(str(error))}", file=sys.stderr)
+        if isinstance(error, TransportFault) and error.mend and error.mend not in str(error):
+            print(f"mend: {_MASK(error.mend)}", file=sys.stderr)
         return ExitStatus.BENCH_FAULT
     except Exception:  # noqa: BLE001 - Python would end with 1, which means that the card failed
         print(_MASK(traceback.format_exc()), file=sys.stderr)

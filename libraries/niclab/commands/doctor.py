@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -52,14 +53,19 @@ def examine(
         systems: Systems of servers that are to run others than the bench file says, by name.
     """
     try:
-        bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
+        bench = load_bench(bench_file).with_systems(systems or {})
     except BenchFault as error:
-        yield Finding(
-            "bench", "file", "", str(error), "correct the file; lab/benches/example-real.yaml explains every field"
-        )
+        mend = "correct the file; lab/benches/example-real.yaml explains every field"
+        yield Finding("bench", "file", "", str(error), mend if bench_file.exists() else "run: niclab new-bench NAME")
+        return
+    yield Finding("bench", "file", f"{bench.name}: {bench.description}")
+    try:
+        sheet = load_card(card)
+    except BenchFault as error:
+        new = f"niclab new-card NAME --from {shlex.quote(str(bench_file))}"
+        yield Finding("card", "sheet", "", str(error), f"correct --card, or the sheet; for a new card: {new}")
         return
     bench = bench.with_card(sheet.name)
-    yield Finding("bench", "file", f"{bench.name}: {bench.description}")
     yield (ports := _ports(bench, sheet))
     if ports.fault:
         return
@@ -160,7 +166,7 @@ def _journal(run: Run) -> Finding:
     pending = run.journal.pending()
     if pending:
         changes = "; ".join(str(entry) for entry in pending)
-        mend = f"run: niclab restore {run.bench.file}"
+        mend = f"run: niclab restore {shlex.quote(str(run.bench.file))}"
         return Finding("bench", "journal", "", f"changes not undone: {changes}", mend)
     return Finding("bench", "journal", "nothing to undo")
 
@@ -172,7 +178,7 @@ def _server(bench: Bench, server: Server) -> Iterator[Finding]:
         mend = "wait for that run; if it has ended: niclab restore --steal"
         if (lease := _look(server, "lease", lambda: _lease(server), mend)).fault:
             yield lease
-        yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with root's rights")
+        yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with `sudo: true`")
         mend = "install what is missing or too old from the distribution's packages, or a newer system"
         yield _look(server, "tools", lambda: _tools(server, bench), mend)
         yield _look(server, "clock", lambda: _clock(server), "synchronise the clocks of servers and controller (NTP)")
@@ -286,4 +292,4 @@ def _cables(run: Run) -> Iterator[Finding]:
     try:
         report.raise_if_failed()
     except BenchFault as error:
-        yield Finding("bench", "journal", "", str(error), f"run: niclab restore {run.bench.file}")
+        yield Finding("bench", "journal", "", str(error), f"run: niclab restore {shlex.quote(str(run.bench.file))}")

@@ -43,6 +43,7 @@ def look_at(subject: str, what: str, look: Callable[[], str], mend: str) -> Find
     try:
         return Finding(subject, what, look())
     except TransportFault as error:
-        return Finding(subject, what, "", str(error), error.mend or mend)
+        said = str(error).removesuffix(error.mend) if error.mend else str(error)  # the next line says it
+        return Finding(subject, what, "", said.rstrip(), error.mend or mend)
     except (BenchFault, NotApplicable, CardFailure, Undecided) as error:
         return Finding(subject, what, "", str(error), mend)

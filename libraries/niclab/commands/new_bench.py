@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -31,10 +34,7 @@ _SERVER = """\
   {role}:
     os: linux
     ssh:
-      address: {address}
-      user: root
-      key_file: {key_file}
-      known_hosts: {known_hosts}
+{login}
     # domain:bus:device.function as `lspci -D` prints it; mac: and slot: are optional
     ports:
 {ports}
@@ -46,6 +46,13 @@ _PATH = """\
     # an address range that nothing else uses
     subnet: 198.18.{number}.0/24
 """
+_PLACE = re.compile(
+    r"(?:(?P<user>[^@\s]+)@)?"
+    r"(?P<address>\[[0-9A-Fa-f:.]+\]|[^@:\s\[\]]+|[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){2,})(?::(?P<port>\d+))?"
+)
+_PCI_ID = re.compile(r"([0-9a-f]{4}):([0-9a-f]{4})")
+_FORM = "[USER@]HOST[:PORT]"
+_CARD = "Name of the card's sheet in lab/cards, or VENDOR:DEVICE as `lspci -nn` shows it ([8086:10d3]) if it has none"
 
 
 @dataclass(frozen=True)
@@ -54,19 +61,45 @@ class BenchAnswers:
 
     name: str
     card: str = ""
+    peer_card: str = ""
     dut: str = ""
     peer: str = ""
+    jump: str = ""
     key_file: str = ""
     known_hosts: str = ""
 
 
 QUESTIONS = {
-    "card": "Name of the card's sheet in lab/cards",
-    "dut": "Host name or address of the server with the card under test",
-    "peer": "Host name or address of the other server",
-    "key_file": "Private key of SSH for root, without passphrase",
-    "known_hosts": "File with the host keys of both servers",
+    "card": _CARD,
+    "peer_card": "The same of the peer's card; empty if it is the same card",
+    "dut": f"Server with the card under test, {_FORM}; who is not root (the default) has sudo without a password",
+    "peer": f"The other server, {_FORM}",
+    "jump": f"Machine to go through to both, {_FORM}; empty if there is none",
+    "key_file": "Private key of SSH for all of them, without passphrase",
+    "known_hosts": "File with the host keys of all of them",
 }
+OPTIONAL = ("peer_card", "jump")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """The kind of a card, and where its ports are. ``ports``: how many a server must have; None: nobody knows."""
+
+    vendor_id: str
+    device_id: str
+    sheet: Card | None = None
+
+    @property
+    def ports(self) -> int | None:
+        return self.sheet.identity.network_ports if self.sheet else None
+
+    @property
+    def fields_of_function(self) -> list[str]:
+        """The fields of each port of a function, after that of the function."""
+        identity = self.sheet.identity if self.sheet else None
+        if identity is None or identity.port_layout is not PortLayout.ONE_FUNCTION or not identity.ports_per_card:
+            return [""]
+        return [f", port_index: {index}" for index in range(identity.ports_per_card)]
 
 
 def run(answers: BenchAnswers, folder: Path = BENCHES) -> int:
@@ -84,25 +117,30 @@ def run(answers: BenchAnswers, folder: Path = BENCHES) -> int:
     if file.exists():
         raise BenchFault(f"{shown_file(file)}: exists; expected the name of a new bench")
     complete = _asked(answers)
-    sheet = load_card(complete.card)
-    found = {role: ports_of(role, complete, sheet) for role in Role}
-    write_atomically(file, text_of(complete, found, folder))
+    kinds = {Role.DUT: _kind("card", complete.card), Role.PEER: _kind("peer-card", complete.peer_card or complete.card)}
+    logins = {role: _login(role, complete) for role in Role}
+    found = {role: ports_of(logins[role], kind) for role, kind in kinds.items()}
+    write_atomically(file, text_of(complete, logins, found, folder))
     try:
         load_bench(file)
     except BenchFault:
         file.unlink()
         raise
-    print(f"{shown_file(file)}\nnext: compare the cables with `paths`, then: niclab doctor {file} --card {sheet.name}")
+    place, card = shlex.quote(str(file)), complete.card
+    print(f"{shown_file(file)}\nnext: compare the cables with `paths`, then: ", end="")
+    if kinds[Role.DUT].sheet is None:
+        print(f"niclab new-card NAME --from {place}")
+    else:
+        print(f"niclab doctor {place} --card {shlex.quote(card)}")
     return 0
 
 
-def ports_of(role: Role, answers: BenchAnswers, sheet: Card) -> list[str]:
+def ports_of(login: SshEndpoint, kind: _Kind) -> list[str]:
     """Ask a server where its ports of a card are.
 
     Args:
-        role: Which server.
-        answers: Where it is, and how to log in.
-        sheet: The card.
+        login: How the lab logs in.
+        kind: The kind of the card.
 
     Returns:
         The fields of each port, as they are in a bench file.
@@ -110,57 +148,89 @@ def ports_of(role: Role, answers: BenchAnswers, sheet: Card) -> list[str]:
     Raises:
         BenchFault: The server cannot be asked, or has fewer ports than the sheet says.
     """
-    address = getattr(answers, role.value)
-    key_file, known_hosts = (Path(each).expanduser() for each in (answers.key_file, answers.known_hosts))
-    with SshHost(SshEndpoint(role.value, address, 22, "root", key_file, known_hosts)) as ssh:
-        identity = sheet.identity
-        functions = LinuxHost(ssh, role.value).pci.functions(identity.vendor_id, identity.device_id)
-    several = identity.port_layout is PortLayout.ONE_FUNCTION and identity.ports_per_card
-    indexes = [f", port_index: {index}" for index in range(identity.ports_per_card or 1)] if several else [""]
-    ports = [f'pci: "{function}"{index}' for function in functions for index in indexes]
-    if len(ports) < identity.network_ports:
-        ids = f"{identity.vendor_id}:{identity.device_id}"
+    with SshHost(login) as ssh:
+        functions = LinuxHost(ssh, login.name).pci.functions(kind.vendor_id, kind.device_id)
+    ports = [f'pci: "{function}"{more}' for function in functions for more in kind.fields_of_function]
+    if len(ports) < (kind.ports or 1):
+        source = f"identity.ports of sheet {kind.sheet.name}" if kind.sheet else "at least, as `lspci -nn` shows them"
         raise BenchFault(
-            f"{role.value} ({address}): {len(ports)} ports of {ids}; expected {identity.network_ports} "
-            f"(identity.ports of sheet {sheet.name})"
+            f"{login.name} ({login.address}): {len(ports)} ports of {kind.vendor_id}:{kind.device_id}; "
+            f"expected {kind.ports or 1} ({source})"
         )
-    return ports[: identity.network_ports]
+    return ports[: kind.ports]
 
 
-def text_of(answers: BenchAnswers, ports: Mapping[Role, list[str]], folder: Path = BENCHES) -> str:
+def text_of(
+    answers: BenchAnswers,
+    logins: Mapping[Role, SshEndpoint],
+    ports: Mapping[Role, list[str]],
+    folder: Path = BENCHES,
+) -> str:
     """Return the bench file.
 
     Args:
         answers: All answers.
+        logins: How the lab logs in to both servers.
         ports: The fields of the ports of both servers.
         folder: Where the file will be.
     """
     inside = folder.resolve() == BENCHES
     schema = "../schema/bench.schema.json" if inside else str(REPOSITORY / "lab" / "schema" / "bench.schema.json")
-    text = _HEAD.format(schema=schema, name=answers.name, card=answers.card)
+    text = _HEAD.format(schema=schema, name=answers.name, card=answers.card.replace(":", "/"))
     for role in Role:
         lines = "\n".join(f"      p{number}: {{{port}}}" for number, port in enumerate(ports[role]))
-        text += _SERVER.format(
-            role=role.value,
-            address=getattr(answers, role.value),
-            key_file=answers.key_file,
-            known_hosts=answers.known_hosts,
-            ports=lines,
-        )
+        text += _SERVER.format(role=role.value, login="\n".join(_login_lines(logins[role], " " * 6)), ports=lines)
     text += "# One entry a cable: swap the ends where the cables are swapped; niclab doctor proves them.\npaths:\n"
     for number in range(min(map(len, ports.values()))):
         text += _PATH.format(name=f"cable{number}", port=f"p{number}", number=10 + number)
     return text
 
 
+def _login_lines(login: SshEndpoint, indent: str) -> list[str]:
+    lines = [f"{indent}address: {json.dumps(login.address) if ':' in login.address else login.address}"]
+    lines += [f"{indent}port: {login.port}"] if login.port != 22 else []
+    lines += [f"{indent}user: {login.user}"]
+    lines += [f"{indent}sudo: true"] if login.sudo else []
+    lines += [f"{indent}key_file: {json.dumps(str(login.key_file))}"]
+    lines += [f"{indent}known_hosts: {json.dumps(str(login.known_hosts))}"]
+    return lines + ([f"{indent}jump:", *_login_lines(login.jump, f"{indent}  ")] if login.jump else [])
+
+
+def _kind(option: str, card: str) -> _Kind:
+    if ids := _PCI_ID.fullmatch(card.strip("[]").lower()):
+        return _Kind(ids[1], ids[2])
+    try:
+        sheet = load_card(card)
+    except BenchFault as error:
+        raise BenchFault(f"new-bench: --{option}: {error}; or VENDOR:DEVICE of a card without a sheet") from error
+    return _Kind(sheet.identity.vendor_id, sheet.identity.device_id, sheet)
+
+
+def _login(role: Role, answers: BenchAnswers) -> SshEndpoint:
+    jump = _endpoint(f"{role.value} jump host", "jump", answers) if answers.jump else None
+    login = _endpoint(role.value, role.value, answers)
+    return replace(login, jump=jump, sudo=login.user != "root")
+
+
+def _endpoint(name: str, option: str, answers: BenchAnswers) -> SshEndpoint:
+    text = getattr(answers, option)
+    place = _PLACE.fullmatch(text)
+    if place is None or not 0 < int(place["port"] or 22) < 65536:
+        raise BenchFault(f"new-bench: --{option}: {text!r}; expected {_FORM}, and an IPv6 address with a port in [ ]")
+    key_file, known_hosts = (Path(file).expanduser().absolute() for file in (answers.key_file, answers.known_hosts))
+    address, port = place["address"].strip("[]"), int(place["port"] or 22)
+    return SshEndpoint(name, address, port, place["user"] or "root", key_file, known_hosts)
+
+
 def _asked(answers: BenchAnswers) -> BenchAnswers:
+    asks = sys.stdin.isatty()
     for name in (each.name for each in fields(answers)):
-        if getattr(answers, name):
+        if getattr(answers, name) or (name in OPTIONAL and not asks):
             continue
         flag = f"--{name.replace('_', '-')}"
-        if not sys.stdin.isatty():
+        if not asks:
             raise BenchFault(f"new-bench: {flag}: missing; expected {QUESTIONS[name]}")
         answers = replace(answers, **{name: input(f"{QUESTIONS[name]}: ").strip()})
-        if not getattr(answers, name):
+        if not getattr(answers, name) and name not in OPTIONAL:
             raise BenchFault(f"new-bench: {flag}: empty; expected {QUESTIONS[name]}")
     return answers

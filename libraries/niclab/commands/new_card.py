@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import shlex
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +71,8 @@ def run(name: str, bench_file: Path, folder: Path = CARDS, card: str = "") -> in
     except BenchFault:
         file.unlink()
         raise
-    print(f"{shown_file(file)}\nnext: complete what is unknown from the data sheet, then: niclab doctor --card {name}")
+    then = shlex.join(["niclab", "doctor", str(bench_file), "--card", name if folder == CARDS else str(file)])
+    print(f"{shown_file(file)}\nnext: complete what is unknown from the data sheet, then: {then}")
     return 0
 
 

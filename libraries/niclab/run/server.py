@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 
-from niclab.bench.logins import BmcProtocol, Ssh
+from niclab.bench.logins import BmcProtocol, Jump, Ssh
 from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
@@ -55,7 +55,7 @@ class Server:
         self.role, self.name = role, role.value
         self.description = bench.server(role)
         self._bench, self._secrets, self.notes = bench, secrets, notes
-        self.ssh = SshHost(_ssh_endpoint(self.name, self.description.ssh))
+        self.ssh = SshHost(ssh_endpoint(self.name, self.description.ssh))
         self.journal: Journal | None = None
         """Journal that records the ends of background jobs; the run gives its own."""
         self.loopback_bps: float | None = None
@@ -393,6 +393,13 @@ def quoted(*words: str) -> str:
     return shlex.join(words)
 
 
-def _ssh_endpoint(name: str, entry: Ssh) -> SshEndpoint:
-    jump = _ssh_endpoint(f"{name} jump host", entry.jump) if entry.jump else None
-    return SshEndpoint(name, entry.address, entry.port, entry.user, entry.key_file, entry.known_hosts, jump)
+def ssh_endpoint(name: str, entry: Jump) -> SshEndpoint:
+    """The login of a bench file as the transport takes it.
+
+    Args:
+        name: The subject of messages.
+        entry: The login.
+    """
+    jump = ssh_endpoint(f"{name} jump host", entry.jump) if entry.jump else None
+    sudo = isinstance(entry, Ssh) and entry.sudo
+    return SshEndpoint(name, entry.address, entry.port, entry.user, entry.key_file, entry.known_hosts, jump, sudo=sudo)

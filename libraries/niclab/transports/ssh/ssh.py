@@ -3,7 +3,6 @@
 How a command is bounded: the host ends it itself, because root logins cannot be signalled over SSH: by a guard of the
 open shells, or by ``timeout -k 3 N`` on a channel of its own. This end waits at most ``timeout_s`` + :data:`GRACE_S`,
 connecting included. When that passes the host is frozen: the connection is aborted, and the next call makes another.
-File transfers have the same end: ``timeout_s`` + 2 s.
 
 Which way a command takes: a shell that stays open (one ``sh`` per host, more when calls overlap), a channel of its own
 where it has stdin, is started in the background, needs a process of its own
@@ -152,10 +151,16 @@ class SshHost:
 
     def put_text(self, text: str, remote: str, *, timeout_s: float = 60) -> None:
         """Write ``text`` (UTF-8) to the file ``remote``, replacing what it held, and check its length."""
-        data, deadline = text.encode(), Deadline(timeout_s)
-        size = self._call(self._link.write(data, remote, deadline), deadline)
-        if size != len(data):
-            raise BenchFault(f"{self.name}: {remote} has {size} bytes after {len(data)} were written")
+        data, file, what = text.encode(), shlex.quote(remote), f"write {remote}"
+        write = f"cat >{file} && wc -c <{file}"
+        ended = self._execute(what, lambda limit_s: _bounded(write, limit_s), timeout_s, data)
+        if ended.overdue:
+            raise CommandTimeout(f"{self.name}: {what}: not done within {timeout_s:g} s")
+        result = _result(what, ended)
+        if not result.succeeded:
+            raise BenchFault(f"{self.name}: {what}: {result.ending}; stderr: {tail(result.stderr)}")
+        if int(result.stdout) != len(data):
+            raise BenchFault(f"{self.name}: {remote} has {int(result.stdout)} bytes after {len(data)} were written")
 
     def read_text(self, remote: str, *, timeout_s: float = 60) -> str:
         """Return the content of the file ``remote``; also for files of /proc and /sys, whose length says nothing."""

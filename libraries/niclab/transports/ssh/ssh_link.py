@@ -14,9 +14,9 @@ import asyncssh
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.files.secrets import refuse_shared, refuse_writable
-from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost
+from niclab.transports import AuthenticationFailed, ConnectionLost
 from niclab.transports.ssh import ssh_mend
-from niclab.transports.ssh.ssh_records import SshEndpoint
+from niclab.transports.ssh.ssh_records import SshEndpoint, tail
 from niclab.transports.ssh.ssh_stream import NotStarted, Receiver
 
 T = TypeVar("T")
@@ -28,6 +28,12 @@ _KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT = 5, 3  # a dead host is noticed after 5
 _CLOSE_WITHIN_S = 1.0
 _TIDY_WITHIN_S = 0.1  # asyncssh tidies up after a lost transport in its loop's next turn
 _OPENING_ATTEMPTS = 10
+_AS_ROOT = (
+    'exec sudo -n sh -c \'kill -0 -$$ 2>/dev/null || { command -v setsid >/dev/null && exec setsid "$@"; }; '
+    'exec "$@"\' sh '
+)
+"""Goes ahead of a command line. Where sudo leaves it in a group of another process, it gets one of its own, by which it
+is ended."""
 
 
 class SshStream(asyncssh.SSHClientSession[bytes]):
@@ -138,7 +144,7 @@ class SshLink:
         client = _Client()
         tunnel = await self._tunnel(deadline)
         try:
-            return await asyncssh.connect(
+            connection = await asyncssh.connect(
                 end.address, end.port, username=end.user, client_keys=keys, password=end.password, tunnel=tunnel,
                 known_hosts=known_hosts, client_factory=lambda: client, config=None, agent_path=None, gss_host=None,
                 # the fastest to compute here, preferred and not required: old equipment lacks it
@@ -146,6 +152,9 @@ class SshLink:
                 connect_timeout=max(deadline.left, 0.01), login_timeout=max(deadline.left, 0.01),
                 keepalive_interval=_KEEPALIVE_INTERVAL_S, keepalive_count_max=_KEEPALIVE_COUNT,
             )  # fmt: skip
+            if end.sudo:
+                await _become_root(end, connection, deadline)
+            return connection
         except asyncssh.PermissionDenied as error:
             ways = " and ".join(
                 filter(None, [f"key {end.key_file}" if keys else "", "a password" if end.password else ""])
@@ -198,7 +207,7 @@ class SshLink:
         """
         for attempts_left in reversed(range(_OPENING_ATTEMPTS)):
             try:
-                return await _start(connection, wire, receive)
+                return await _start(connection, self._as_root(wire), receive)
             except asyncssh.ChannelOpenError as error:
                 dead = await _is_dead(connection)
                 if dead or attempts_left == 0 or error.code != asyncssh.OPEN_CONNECT_FAILED:
@@ -208,6 +217,9 @@ class SshLink:
                 raise ConnectionLost(f"{name}: connection lost while {what!r} was handed over: {error}") from error
         raise AssertionError("the last attempt returns or raises")
 
+    def _as_root(self, wire: str) -> str:
+        return _AS_ROOT + wire.removeprefix("exec ") if self.endpoint.sudo else wire
+
     def _not_opened(self, what: str, connection_is_dead: bool, error: asyncssh.ChannelOpenError) -> BenchFault:
         name = self.endpoint.name
         if not connection_is_dead:
@@ -216,24 +228,18 @@ class SshLink:
             return NotStarted(f"{name}: connection lost before {what!r} was started")
         return ConnectionLost(f"{name}: connection lost while {what!r} was being started; it may have run")
 
-    async def write(self, data: bytes, remote: str, deadline: Deadline) -> int | None:
-        """Replace what a file of the host holds; the length it has then in bytes."""
-        what = f"{self.endpoint.name}: write {remote}"
-        connection = await self.connection(deadline)
-        watchdog = asyncio.get_running_loop().call_later(deadline.left, connection.abort)
-        try:
-            async with connection.start_sftp_client() as sftp:
-                async with sftp.open(remote, "wb") as file:
-                    await file.write(data)
-                return (await sftp.stat(remote)).size
-        except (OSError, asyncssh.Error) as error:
-            if deadline.expired:
-                raise CommandTimeout(f"{what}: not done within {deadline.seconds:g} s") from error
-            if await _is_dead(connection):
-                raise ConnectionLost(f"{what}: connection lost: {error}") from error
-            raise BenchFault(f"{what}: {error}") from error
-        finally:
-            watchdog.cancel()
+
+async def _become_root(end: SshEndpoint, connection: asyncssh.SSHClientConnection, deadline: Deadline) -> None:
+    """Require that the user becomes root without a question."""
+    done = await connection.run("sudo -n true", errors="replace", timeout=max(deadline.left, 0.01))
+    if done.exit_status != 0:
+        connection.abort()
+        said = tail(str(done.stderr or ""))
+        raise AuthenticationFailed(
+            f"{end.name}: user {end.user} at {end.place} cannot become root: sudo -n true: exit status "
+            f"{done.exit_status}, {said}; expected no question (ssh.sudo of the bench file)",
+            mend=ssh_mend.let_become_root(end),
+        )
 
 
 async def _start(connection: asyncssh.SSHClientConnection, wire: str, receive: Receiver) -> SshStream:
@@ -271,17 +277,17 @@ def _credentials(end: SshEndpoint) -> tuple[list[asyncssh.SSHKey] | None, asyncs
         raise AuthenticationFailed(f"{end.name}: {error}", mend=ssh_mend.keep_key(end)) from error
     except (OSError, ValueError) as error:
         raise AuthenticationFailed(
-            f"{end.name}: cannot use key file {end.key_file}: {error}", mend=ssh_mend.make_key(end)
+            f"{end.name}: cannot use key file {end.key_file}: {_reason(error)}", mend=ssh_mend.make_key(end)
         ) from error
     try:
         refuse_writable(end.known_hosts, end.known_hosts.stat(), "known_hosts file")
         return keys, asyncssh.read_known_hosts(str(end.known_hosts))
     except BenchFault as error:
-        raise AuthenticationFailed(f"{end.name}: {error}", mend=f"chmod go-w '{end.known_hosts}'") from error
+        raise AuthenticationFailed(f"{end.name}: {error}", mend=ssh_mend.keep_known_hosts(end)) from error
     except (OSError, ValueError) as error:
+        mend = ssh_mend.add_host_key(end)
         raise AuthenticationFailed(
-            f"{end.name}: cannot use known_hosts file {end.known_hosts}: {error}. {ssh_mend.add_host_key(end)}",
-            mend=ssh_mend.add_host_key(end),
+            f"{end.name}: cannot use known_hosts file {end.known_hosts}: {_reason(error)}. {mend}", mend=mend
         ) from error
 
 

@@ -14,7 +14,7 @@ class SshEndpoint:
 
     ``name`` is the subject of every message ("dut"). At least one of ``key_file`` and ``password`` is needed.
     ``known_hosts`` is an OpenSSH known_hosts file; a host whose key is not in it is refused. ``jump`` is logged in to
-    first, with its own key and known_hosts file.
+    first, with its own key and known_hosts file. ``sudo``: ``user`` becomes root by sudo for every command and file.
     """
 
     name: str
@@ -25,6 +25,7 @@ class SshEndpoint:
     known_hosts: Path
     jump: SshEndpoint | None = None
     password: str | None = field(default=None, repr=False)
+    sudo: bool = False
 
     @property
     def place(self) -> str:
