@@ -1,6 +1,6 @@
 *** Settings ***
-Documentation    Disks of the peer over iSCSI and an active-backup bond, one of whose links fails and returns while blocks
-...              are read and written.
+Documentation    Disks of the peer over iSCSI and an active-backup bond, one of whose links fails and returns while
+...              blocks are read and written.
 
 Resource         ../../resources/storage.resource
 

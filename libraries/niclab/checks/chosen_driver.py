@@ -177,7 +177,7 @@ class ChosenDriver:
 
 def _is_built_in(server: Server, module: str) -> bool:
     with contextlib.suppress(BenchFault):  # the package may bring the first such module
-        return server.host.drivers.modinfo(module).built_in
+        return bool(server.host.drivers.modinfo(module).built_in)
     return False
 
 
