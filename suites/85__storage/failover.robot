@@ -1,14 +1,14 @@
 *** Settings ***
-Documentation    Disks of the peer over iSCSI and an active-backup bond, one of whose links fails and returns while
-...              blocks are read and written.
+Documentation     Disks of the peer over iSCSI and an active-backup bond, one of whose links fails and returns while
+...               blocks are read and written.
 
-Resource         ../../resources/storage.resource
+Resource          ../../resources/storage.resource
 
-Suite Setup      Bond Hosts For Network Disks
-Suite Teardown   Remove Bonds From Both Hosts
-Test Setup       Every Member Should Be Up
-Test Teardown    Restore Every Link
-Test Timeout     1 h
+Suite Setup       Bond Hosts For Network Disks
+Suite Teardown    Remove Bonds From Both Hosts
+Test Setup        Every Member Should Be Up
+Test Teardown     Restore Every Link
+Test Timeout      1 h
 
 
 *** Test Cases ***
