@@ -9,9 +9,10 @@ from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
 from niclab.links.failure import Cause
-from niclab.storage import damage, iscsi_workloads, nfs_limit
+from niclab.storage import damage, iscsi_workloads
 from niclab.storage.iscsi_failover import DisksFailover
-from niclab.storage.nfs_reads import NfsTransport
+from niclab.storage.nfs import nfs_limit
+from niclab.storage.nfs.nfs_reads import NfsTransport
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.runs import experiment
 

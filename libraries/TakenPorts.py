@@ -26,6 +26,9 @@ class TakenPorts(BenchLibrary):
     | `Every Port Should Come Back` | REBIND |
     | `Every Port Should Come Back` | RESET | profile=full |
     | `Every Port Should Have Come Back With The Start` | COLD |
+    | `Remember Every Port` |
+    | `Every Port Should Be There` | WARM |
+    | `Every Port Should Be As Remembered` | WARM |
     """
 
     @keyword

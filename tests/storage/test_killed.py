@@ -20,7 +20,7 @@ from niclab.run.run import Run
 from niclab.storage import iscsi_initiator
 from niclab.storage.iscsi_initiator import SESSIONS, attached
 from niclab.storage.iscsi_target import TARGETS, VOLUME_BYTES, VOLUMES, IscsiTarget, offering
-from niclab.storage.nfs_server import serving
+from niclab.storage.nfs.nfs_server import serving
 from niclab.transports.ssh.ssh_records import Result
 
 DISKS = "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun in range(VOLUMES))
@@ -45,7 +45,7 @@ ANSWERS = {
 
 @pytest.fixture
 def undone(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was ended on either server, in order, and whether a cable was out by then."""
+    """Note what is ended on either server, in order, and whether a cable was out by then."""
     found = list[str]()
     monkeypatch.setattr(iscsi_initiator, "DISKS_WITHIN_S", 0.0)
     monkeypatch.setattr(bonds_module, "LINKS_WITHIN_S", 0.05)

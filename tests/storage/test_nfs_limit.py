@@ -16,12 +16,12 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
 from niclab.run.run import Run
-from niclab.storage import nfs_limit
 from niclab.storage.damage import require_undamaged
+from niclab.storage.nfs import nfs_limit
+from niclab.storage.nfs.nfs_limit import NfsAnswer
+from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsTransport
+from niclab.storage.nfs.nfs_server import NfsExport
 from niclab.storage.nfs_figures import Binding
-from niclab.storage.nfs_limit import NfsAnswer
-from niclab.storage.nfs_reads import READ_BYTES, NfsTransport
-from niclab.storage.nfs_server import NfsExport
 from niclab.traffic.runs import experiment
 from Storage import Storage
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from scripted_nfs import CONTENT, FILE, FOLDER, SEED, SIZE, ScriptedNfs, served
 
-from niclab.storage import nfs_calls, onc_rpc
-from niclab.storage.nfs_program import NfsReading, content
-from niclab.storage.onc_rpc import Reader, RpcError
+from niclab.storage.nfs import nfs_calls, onc_rpc
+from niclab.storage.nfs.nfs_program import NfsReading, content
+from niclab.storage.nfs.onc_rpc import Reader, RpcError
 
 READ = 1 << 15
 Serve = Callable[..., AbstractContextManager[ScriptedNfs]]
@@ -66,7 +66,7 @@ def test_a_second_answer_to_a_call_counts_once(serve: Serve) -> None:
 
 
 def test_a_server_that_falls_silent_makes_the_rate_fall(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("niclab.storage.nfs_program.ENDS_WITHIN_S", 0.2)
+    monkeypatch.setattr("niclab.storage.nfs.nfs_program.ENDS_WITHIN_S", 0.2)
     with serve(script=lambda number, message: [message] if number < 20 else []):
         found = read("udp", seconds=0.5)
     assert found["reads"] < 20 and found["elapsed_s"] > 0.6 and found["unanswered"] == 3

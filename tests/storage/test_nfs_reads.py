@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.storage.nfs_reads import NfsAgent, NfsClient, NfsTransport, read_order, understood
-from niclab.storage.nfs_server import NfsExport
+from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, read_order, understood
+from niclab.storage.nfs.nfs_server import NfsExport
 from niclab.traffic import WorthlessResult
 from niclab.traffic.tools.tool import Route, TrafficTest
 

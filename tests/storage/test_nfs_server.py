@@ -13,8 +13,8 @@ from fake_parts import changes
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
-from niclab.storage import nfs_server
-from niclab.storage.nfs_server import FOLDER, serving
+from niclab.storage.nfs import nfs_server
+from niclab.storage.nfs.nfs_server import FOLDER, serving
 from niclab.transports.ssh.ssh_records import Result
 
 STEPS = ("mkdir -p /tmp/niclab.nfs", "rpc.nfsd --no-nfs-version")

@@ -40,9 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
         _check_installation(REPOSITORY)
         status: int = options.run(options)
     except (BenchFault, NotApplicable) as error:
-        print(f"niclab: {_MASK(str(error))}", file=sys.stderr)
-        if isinstance(error, TransportFault) and error.mend and error.mend not in str(error):
-            print(f"mend: {_MASK(error.mend)}", file=sys.stderr)
+        mend = error.mend if isinstance(error, TransportFault) else ""
+        print(f"niclab: {_MASK(str(error).removesuffix(mend).rstrip())}", file=sys.stderr)
+        if mend:
+            print(f"mend: {_MASK(mend)}", file=sys.stderr)
         return ExitStatus.BENCH_FAULT
     except Exception:  # noqa: BLE001 - Python would end with 1, which means that the card failed
         print(_MASK(traceback.format_exc()), file=sys.stderr)

@@ -9,7 +9,8 @@ from niclab.commands.findings import Finding, look_at
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.storage import iscsi_initiator, iscsi_target, nfs_server
+from niclab.storage import iscsi_initiator, iscsi_target
+from niclab.storage.nfs import nfs_server
 from niclab.storage.server_needs import Needs, missing
 
 _INITIATOR = "install open-iscsi (Debian; iscsi-initiator-utils elsewhere); without it no test loads disks over iSCSI"

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.storage.nfs_reads import READ_BYTES
+from niclab.storage.nfs.nfs_reads import READ_BYTES
 from niclab.traffic.limits.bottleneck import BUSY_DURING
 from niclab.traffic.limits.frame_rate import ON_THE_WIRE
 from niclab.traffic.limits.measured_path import MeasuredPath

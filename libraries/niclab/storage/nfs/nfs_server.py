@@ -97,7 +97,7 @@ def require_free(dut: Server) -> bool:
 
 
 def _do(export: NfsExport) -> str:
-    """The commands that make the file and export it. The content is that of :mod:`niclab.storage.nfs_program`."""
+    """The commands that make the file and export it. The content is that of :mod:`niclab.storage.nfs.nfs_program`."""
     write = (
         f"import hashlib; open('{FOLDER}/{FILE}', 'wb').write(hashlib.shake_128(b'{export.seed}').digest({FILE_BYTES}))"
     )

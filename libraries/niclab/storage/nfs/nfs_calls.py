@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from niclab.storage import onc_rpc
-from niclab.storage.onc_rpc import Reader, RpcError, Tcp, Udp, counted, words
+from niclab.storage.nfs import onc_rpc
+from niclab.storage.nfs.onc_rpc import Reader, RpcError, Tcp, Udp, counted, words
 
 PORTMAPPER, MOUNT, NFS = (100000, 2), (100005, 3), (100003, 3)
 PORTMAPPER_PORT = 111

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from niclab.run.step_program import work
-from niclab.storage import onc_rpc
-from niclab.storage.nfs_calls import Client, data_read
+from niclab.storage.nfs import onc_rpc
+from niclab.storage.nfs.nfs_calls import Client, data_read
 
 ENDS_WITHIN_S = 5.0
 """Calls that are not answered so long after the time are given up."""

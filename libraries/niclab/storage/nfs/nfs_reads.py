@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from niclab.frames.server_agent import StepAgent, record_of
 from niclab.run.server import Server
-from niclab.storage import nfs_calls, nfs_program, onc_rpc
-from niclab.storage.nfs_server import FILE, FILE_BYTES, FOLDER, NfsExport
+from niclab.storage.nfs import nfs_calls, nfs_program, onc_rpc
+from niclab.storage.nfs.nfs_server import FILE, FILE_BYTES, FOLDER, NfsExport
 from niclab.traffic import WorthlessResult
 from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult, TrafficTest
 
