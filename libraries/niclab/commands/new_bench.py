@@ -119,8 +119,8 @@ def run(answers: BenchAnswers, folder: Path = BENCHES) -> int:
     complete = _asked(answers)
     kinds = {Role.DUT: _kind("card", complete.card), Role.PEER: _kind("peer-card", complete.peer_card or complete.card)}
     logins = {role: _login(role, complete) for role in Role}
-    found = {role: ports_of(logins[role], kind) for role, kind in kinds.items()}
-    write_atomically(file, text_of(complete, logins, found, folder))
+    found = {role: _ports_of(logins[role], kind) for role, kind in kinds.items()}
+    write_atomically(file, _text_of(complete, logins, found, folder))
     try:
         load_bench(file)
     except BenchFault:
@@ -135,19 +135,8 @@ def run(answers: BenchAnswers, folder: Path = BENCHES) -> int:
     return 0
 
 
-def ports_of(login: SshEndpoint, kind: _Kind) -> list[str]:
-    """Ask a server where its ports of a card are.
-
-    Args:
-        login: How the lab logs in.
-        kind: The kind of the card.
-
-    Returns:
-        The fields of each port, as they are in a bench file.
-
-    Raises:
-        BenchFault: The server cannot be asked, or has fewer ports than the sheet says.
-    """
+def _ports_of(login: SshEndpoint, kind: _Kind) -> list[str]:
+    """The fields of each port of a kind of card on a server, as they are in a bench file."""
     with SshHost(login) as ssh:
         functions = LinuxHost(ssh, login.name).pci.functions(kind.vendor_id, kind.device_id)
     ports = [f'pci: "{function}"{more}' for function in functions for more in kind.fields_of_function]
@@ -160,20 +149,9 @@ def ports_of(login: SshEndpoint, kind: _Kind) -> list[str]:
     return ports[: kind.ports]
 
 
-def text_of(
-    answers: BenchAnswers,
-    logins: Mapping[Role, SshEndpoint],
-    ports: Mapping[Role, list[str]],
-    folder: Path = BENCHES,
+def _text_of(
+    answers: BenchAnswers, logins: Mapping[Role, SshEndpoint], ports: Mapping[Role, list[str]], folder: Path
 ) -> str:
-    """Return the bench file.
-
-    Args:
-        answers: All answers.
-        logins: How the lab logs in to both servers.
-        ports: The fields of the ports of both servers.
-        folder: Where the file will be.
-    """
     inside = folder.resolve() == BENCHES
     schema = "../schema/bench.schema.json" if inside else str(REPOSITORY / "lab" / "schema" / "bench.schema.json")
     text = _HEAD.format(schema=schema, name=answers.name, card=answers.card.replace(":", "/"))
