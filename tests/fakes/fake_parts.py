@@ -141,7 +141,7 @@ class _Debian(_NoShell):
 FLAT_NAMES: dict[str, dict[str, str]] = {
     "system": {"panic_command": "panicking", "trouble": "troubles"},
     "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
-    "boot": {"restoring": "unsetting_load"},
+    "loading": {"restoring": "unsetting_load"},
     "pci": {"driver": "bound_driver", "device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
     "settings": {},

@@ -66,12 +66,12 @@ def test_freebsd_writes_its_loaders_settings() -> None:
     shown = {showing("/boot/loader.conf"): [f"@ there\n{LINE}", '@ there\nx="1"\n', "@ absent\n", "cat: no"]}
     write = BootFile("/boot/loader.conf", f'x="1"\n{LINE}').writing()
     dut, shell = host({**shown, write: ""})
-    assert dut.boot.is_set_to_load("oce")
-    dut.boot.set_to_load("oce")
+    assert dut.loading.is_set_to_load("oce")
+    dut.loading.set_to_load("oce")
     assert shell.commands[-1] == write
-    assert dut.boot.restoring("oce") == "rm -f /boot/loader.conf && sync"
+    assert dut.loading.restoring("oce") == "rm -f /boot/loader.conf && sync"
     with pytest.raises(BenchFault, match="expected '@ there' and the file, or '@ absent'"):
-        dut.boot.is_set_to_load("oce")
+        dut.loading.is_set_to_load("oce")
 
 
 def test_linux_has_a_file_of_the_labs_own() -> None:
@@ -81,8 +81,8 @@ def test_linux_has_a_file_of_the_labs_own() -> None:
         {write: "", showing(path): ["@ absent\n", "@ there\nsfc_siena\n"], "cat /etc/modules...": ["1\n", "0\n"]}
     )
     dut = LinuxHost(shell, "dut")
-    assert dut.boot.restoring("sfc_siena") == f"rm -f {path} && sync"
-    assert dut.boot.restoring("sfc_siena") == write
-    dut.boot.set_to_load("sfc_siena")
-    assert [dut.boot.is_set_to_load("sfc_siena") for _ in range(2)] == [True, False]
+    assert dut.loading.restoring("sfc_siena") == f"rm -f {path} && sync"
+    assert dut.loading.restoring("sfc_siena") == write
+    dut.loading.set_to_load("sfc_siena")
+    assert [dut.loading.is_set_to_load("sfc_siena") for _ in range(2)] == [True, False]
     assert "grep -cx 'sfc[-_]siena'" in shell.commands[-1]

@@ -110,9 +110,9 @@ class ChosenDriver:
 
     def _set_to_load(self, role: Role, say: Say) -> None:
         """Have the driver loaded at boot where the sheet asks for that, and nothing does it yet."""
-        package, boot = DriverPackage(self._run, role, KEEPS), self._run.server(role).host.boot
+        package, loading = DriverPackage(self._run, role, KEEPS), self._run.server(role).host.loading
         module = package.driver.module
-        if package.driver.load_at_boot and not boot.is_set_to_load(module):
+        if package.driver.load_at_boot and not loading.is_set_to_load(module):
             package.set_to_load()
             say(f"{role.value}: driver {module} is set to load at boot")
         self._older = frozenset(entry.id for entry in self._run.journal.pending())

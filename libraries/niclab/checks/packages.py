@@ -127,9 +127,9 @@ class DriverPackage:
         target, module = self.server, self.driver.module
         if not self.driver.load_at_boot:
             raise NotApplicable(f"sheet {self.run.card.name} asks for no entry that loads {module} at boot")
-        self._keep(self._of_boot, f"driver {module} is set to load at boot", target.host.boot.restoring(module))
-        target.host.boot.set_to_load(module)
-        if not target.host.boot.is_set_to_load(module):
+        self._keep(self._of_boot, f"driver {module} is set to load at boot", target.host.loading.restoring(module))
+        target.host.loading.set_to_load(module)
+        if not target.host.loading.is_set_to_load(module):
             raise BenchFault(
                 f"{target.name}: driver {module} is not set to load at boot; expected the lab's entry for it"
             )

@@ -31,7 +31,7 @@ from niclab.hosts.undo.freebsd import FreeBsdUndo
 PARTS: dict[str, type] = {
     "system": FreeBsdSystem,
     "drivers": FreeBsdDrivers,
-    "boot": FreeBsdBoot,
+    "loading": FreeBsdBoot,
     "pci": FreeBsdPci,
     "firmware": FreeBsdFirmware,
     "settings": FreeBsdSettings,
@@ -56,7 +56,7 @@ class FreeBsdHost:
         self.name = name
         self.system: HostSystem = FreeBsdSystem(shell, name)
         self.drivers: HostDrivers = FreeBsdDrivers(shell, name)
-        self.boot: HostBoot = FreeBsdBoot(shell, name)
+        self.loading: HostBoot = FreeBsdBoot(shell, name)
         self.pci: HostPci = FreeBsdPci(shell, name)
         self.settings: HostSettings = FreeBsdSettings(shell, name)
         self.queues: HostQueues = FreeBsdQueues(name)

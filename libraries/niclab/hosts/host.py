@@ -283,7 +283,7 @@ class Host(Protocol):
         """Driver modules, and the packages they come in."""
 
     @property
-    def boot(self) -> HostBoot:
+    def loading(self) -> HostBoot:
         """Entries in the settings of the boot that load a driver."""
 
     @property
@@ -322,7 +322,7 @@ class Host(Protocol):
 PROTOCOLS: dict[str, type] = {
     "system": HostSystem,
     "drivers": HostDrivers,
-    "boot": HostBoot,
+    "loading": HostBoot,
     "pci": HostPci,
     "firmware": HostFirmware,
     "settings": HostSettings,

@@ -31,7 +31,7 @@ from niclab.hosts.undo.linux import LinuxUndo
 PARTS: dict[str, type] = {
     "system": LinuxSystem,
     "drivers": LinuxDrivers,
-    "boot": LinuxBoot,
+    "loading": LinuxBoot,
     "pci": LinuxPci,
     "firmware": LinuxFirmware,
     "settings": LinuxSettings,
@@ -56,7 +56,7 @@ class LinuxHost:
         self.name = name
         self.system: HostSystem = LinuxSystem(shell, name)
         self.drivers: HostDrivers = LinuxDrivers(shell, name)
-        self.boot: HostBoot = LinuxBoot(shell, name)
+        self.loading: HostBoot = LinuxBoot(shell, name)
         self.pci: HostPci = LinuxPci(shell, name)
         self.links: HostLinks = LinuxLinks(shell, name)
         settings = LinuxSettings(shell, name, links=self.links)
