@@ -86,7 +86,7 @@ class LinkTouches:
 
     @property
     def are_open(self) -> bool:
-        """Whether somebody may touch links at present, or a cable or port of the switch is held."""
+        """True while somebody may touch links, or a cable or port of the switch is held."""
         return bool(self._open)
 
     def _watch(self, server: Server) -> None:
