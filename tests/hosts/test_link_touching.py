@@ -64,7 +64,9 @@ def test_what_only_looks(command: str) -> None:
 
 
 def test_every_undo_of_a_port_may() -> None:
-    undo = LinuxHost(FakeShell({"cat /etc/os-release": "ID=debian\n"}), "dut").undo
+    undo = LinuxHost(
+        FakeShell({"cat /etc/os-release": "ID=debian\n", "modinfo -n e1000e": "/lib/modules/e1000e.ko\n"}), "dut"
+    ).undo
     commands = (
         undo.link("v0", up=True),
         undo.port("v0", True, ["198.18.0.1/24"]),

@@ -39,6 +39,7 @@ class Session:
 
 def session(system: str, *entries: dict[str, Any], query: list[str | Answer] | None = None) -> Session:
     script: dict[str, Any] = {"cat /etc/os-release": SYSTEMS[system], QUERY: query or INSTALLED}
+    script["modinfo -n be2net"] = "/lib/modules/6.1.0/kernel/be2net.ko\n"
     for entry in entries:
         script.setdefault(entry["command"], []).append(answer(entry))
     shell = FakeShell(script)
@@ -193,7 +194,9 @@ def test_an_epoch_is_part_of_the_version() -> None:
 )
 def test_the_undo_brings_back_the_very_package(system: str, before: Package | None, command: str) -> None:
     made = session(system)
-    assert made.host.undo.package(NAME, before, "be2net") == f"{command} && modprobe -r be2net && modprobe be2net"
+    assert made.host.undo.package(NAME, before, "be2net") == (
+        f"{command} && modprobe -r be2net && modprobe be2net && sync"
+    )
 
 
 @pytest.mark.parametrize(
