@@ -147,7 +147,7 @@ def test_requirements_are_traced_to_tests(run_dir: Path) -> None:
         "CARD-04/link": ("failed", 1),
         "CARD-05/access": ("not applicable", 1),
     }
-    assert len(requirements) == 50
+    assert len(requirements) == 52
     assert {part["status"] for part in parts.values() if not part["tests"]} == {"not tested"}
 
 
