@@ -186,6 +186,14 @@ def flashed(server: Server) -> None:
     assert server.host.undo.firmware(server.port, file)
 
 
+def loading(server: Server) -> None:
+    part = server.host.loading
+    undo = part.restoring(server.module)
+    part.set_to_load(server.module)
+    assert part.is_set_to_load(server.module)
+    server.sh(undo)
+
+
 def parameter(server: Server) -> None:
     if server.is_emulex:
         assert server.host.drivers.parameter("oce", "max_rsp_handled") == "64"
@@ -359,6 +367,12 @@ DRIVES: dict[str, Callable[[Server], object]] = {
         partial(one.host.drivers.changed_files, "x"), partial(one.host.drivers.package_signer, "x")
     ),
     "firmware.has_image firmware.flash undo.firmware": flashed,
+    "firmware.eeprom firmware.registers firmware.identify": lambda one: not_offered(
+        partial(one.host.firmware.eeprom, one.port, 128),
+        partial(one.host.firmware.registers, one.port),
+        partial(one.host.firmware.identify, one.port, 1),
+    ),
+    "loading.is_set_to_load loading.set_to_load loading.restoring": loading,
     "settings.features settings.set_feature undo.features": features,
     "settings.rings undo.rings": lambda one: one.sh(one.host.undo.rings(one.port)),
     "settings.set_rings": lambda one: one.host.settings.set_rings(one.port, {"rx": 512}),
