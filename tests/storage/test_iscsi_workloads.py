@@ -22,7 +22,7 @@ from niclab.storage import iscsi_workloads
 from niclab.storage.iscsi_counts import IscsiCounts
 from niclab.storage.iscsi_target import IscsiTarget
 from niclab.storage.iscsi_workloads import IscsiAnswer
-from niclab.storage.nfs_figures import Binding
+from niclab.storage.storage_figures import Binding
 from Storage import Storage
 
 FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")

@@ -21,7 +21,7 @@ from niclab.storage.nfs import nfs_limit
 from niclab.storage.nfs.nfs_limit import NfsAnswer
 from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsTransport
 from niclab.storage.nfs.nfs_server import NfsExport
-from niclab.storage.nfs_figures import Binding
+from niclab.storage.storage_figures import Binding
 from niclab.traffic.runs import experiment
 from Storage import Storage
 

@@ -30,8 +30,8 @@ from niclab.storage.iscsi_initiator import attached, require_installed
 from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
 from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
 from niclab.storage.iscsi_target import offering
-from niclab.storage.nfs_figures import Binding, PathFigures, binding, ceilings, medians
 from niclab.storage.server_needs import require_linux
+from niclab.storage.storage_figures import Binding, PathFigures, binding, ceilings, medians
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.frame_rate import ON_THE_WIRE
 from niclab.traffic.limits.limit import LimitBudget

@@ -25,8 +25,8 @@ from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
 from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, read_order
 from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, serving
-from niclab.storage.nfs_figures import Binding, ReadFigures, binding, ceilings, middle
 from niclab.storage.server_needs import require_linux
+from niclab.storage.storage_figures import Binding, ReadFigures, binding, ceilings, middle
 from niclab.traffic.limits import limit
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before

@@ -1,4 +1,4 @@
-"""The figures of reads over NFS, from what the client and the ports have counted, and the limit that binds."""
+"""The figures of storage over a path, from what programs and ports have counted, and the limit that binds."""
 
 from __future__ import annotations
 

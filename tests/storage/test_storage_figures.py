@@ -9,7 +9,7 @@ import pytest
 
 from niclab.hosts.counts.load_records import CpuLoad, CpuShare
 from niclab.hosts.errors import ReadError
-from niclab.storage.nfs_figures import Binding, Ceilings, PathFigures, binding, figures_of, middle
+from niclab.storage.storage_figures import Binding, Ceilings, PathFigures, binding, figures_of, middle
 from niclab.traffic.runs.traffic_run import TrafficRun
 
 MOST = Ceilings(line_mbps=1000, bus_mbps=4224, frames_per_s=22500)
