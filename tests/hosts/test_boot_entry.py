@@ -78,7 +78,11 @@ def test_linux_has_a_file_of_the_labs_own() -> None:
     path = "/etc/modules-load.d/niclab-sfc_siena.conf"
     write = BootFile(path, "sfc_siena\n").writing()
     shell = FakeShell(
-        {write: "", showing(path): ["@ absent\n", "@ there\nsfc_siena\n"], "cat /etc/modules...": ["1\n", "0\n"]}
+        {
+            write: "",
+            showing(path): ["@ absent\n", "@ there\nsfc_siena\n"],
+            "text=$(for file in /etc/modules...": ["1\n", "0\n"],
+        }
     )
     dut = LinuxHost(shell, "dut")
     assert dut.loading.restoring("sfc_siena") == f"rm -f {path} && sync"

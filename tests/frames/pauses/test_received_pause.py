@@ -59,7 +59,7 @@ class Cards:
 
 
 class Watch:
-    """A watch of both servers: the dut stands still in the exchanges that a test names."""
+    """A watch of both servers: the dut pauses in the exchanges that a test names."""
 
     def __init__(self, stood: Sequence[bool]) -> None:
         self._stood = [*stood]

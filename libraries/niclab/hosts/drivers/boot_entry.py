@@ -102,7 +102,9 @@ class LinuxBoot(_Boot):
         """Does an entry name the module? Most drivers need none: udev loads them for their devices."""
         name = re.sub("[-_]", "[-_]", module_name(self.name, module))
         files = "/etc/modules /etc/modules-load.d/*.conf /usr/lib/modules-load.d/*.conf"
-        return self._run(f"cat {files} 2>/dev/null | grep -cx {shlex.quote(name)} || :").strip() != "0"
+        text = f'for file in {files}; do [ ! -e "$file" ] || cat "$file" || exit; done'
+        counting = f"printf '%s\\n' \"$text\" | grep -cx {shlex.quote(name)}; [ $? -le 1 ]"  # 1: no such line
+        return self._run(f"text=$({text}) && {{ {counting}; }}").strip() != "0"
 
     def set_to_load(self, module: str) -> None:
         """Have the module loaded at boot, from the next one on."""

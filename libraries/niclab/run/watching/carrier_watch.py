@@ -126,9 +126,9 @@ class CarrierWatch:
         servers have been seen with every link since. It does not wait while a cable or a port of the switch is held.
         """
         touches = self._touches
-        if touches is None or touches.are_open or touches.last_s() <= self._settled_s:
+        if touches is None or touches.are_open or (touched_s := touches.last_s()) <= self._settled_s:
             return
-        touched_s, self._settled_s = touches.last_s(), self.clock()
+        self._settled_s = self.clock()
         ends = [self._run.bench.port(end) for path in self._run.bench.paths for end in path.ends]
         ports = [port for port in ends if port in self._run.interfaces]
         if all(self._is_up_since(port, touched_s) for port in ports):

@@ -81,8 +81,8 @@ class LinkTouches:
         return [*ended, *(Touch(began, now) for began in list(self._open.values()))]
 
     def last_s(self) -> float:
-        """Return when a link may have been touched last, in s of the clock: now, as long as somebody may."""
-        return self._clock() if self._open else self._over[-1].end_s
+        """Return when the last touch that is over has ended, in s of the clock."""
+        return self._over[-1].end_s
 
     @property
     def are_open(self) -> bool:
