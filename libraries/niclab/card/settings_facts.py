@@ -222,6 +222,12 @@ class SelfTestFacts(Section):
     offered: bool
 
 
+class FunctionFacts(Section):
+    """The virtual functions of a port (SR-IOV). ``most``: how many a port offers with the driver of Linux."""
+
+    most: Annotated[int, Field(ge=1, le=256), Wanted("1 to 256")]
+
+
 class EepromFacts(Section):
     """The sum that the first words of the EEPROM have, 16 bits each, little-endian, as ``ethtool -e`` shows them.
 

@@ -19,6 +19,7 @@ from niclab.card.settings_facts import (
     CoalescingFacts,
     EepromFacts,
     FilterFacts,
+    FunctionFacts,
     LinkFacts,
     Mtu,
     PauseFacts,
@@ -57,6 +58,7 @@ class Card(Sheet):
     filters: FilterFacts | None = None
     self_test: SelfTestFacts | None = None
     eeprom: EepromFacts | None = None
+    virtual_functions: FunctionFacts | None = None
     offloads: Offloads | None = None
     limits: Limits
     recommended: Recommended | None = None

@@ -46,15 +46,15 @@ class Leg:
         """The party charged with what happens between the ports: the card, where a port of it takes part."""
         return Culprit.CARD if Role.DUT in (self.sender.role, self.receiver.role) else Culprit.PEER
 
-    def suspicion(self, streams: Iterable[FrameStream], hits: int) -> Suspicion:
-        """The suspicion against the port of the peer.
+    def suspicion(self, streams: Iterable[FrameStream], hits: int) -> Suspicion | None:
+        """The suspicion against the port of the peer; None where no port of it takes part.
 
         Args:
             streams: The streams that differ.
             hits: Frames that differ.
         """
-        port = self.receiver if self.receiver.role is Role.PEER else self.sender
-        return Suspicion(port, tuple(streams), hits)
+        port = next((each for each in (self.receiver, self.sender) if each.role is Role.PEER), None)
+        return None if port is None else Suspicion(port, tuple(streams), hits)
 
     def missing(self, at_program: bool) -> int:
         """Return how many frames that must all arrive did not.

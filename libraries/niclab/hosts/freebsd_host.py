@@ -7,12 +7,14 @@ from niclab.hosts.counts.freebsd import FreeBsdCounts
 from niclab.hosts.drivers.boot_entry import FreeBsdBoot
 from niclab.hosts.drivers.freebsd import FreeBsdDrivers
 from niclab.hosts.drivers.freebsd_firmware import FreeBsdFirmware
+from niclab.hosts.functions.freebsd import FreeBsdFunctions
 from niclab.hosts.host import (
     HostBonds,
     HostBoot,
     HostCounts,
     HostDrivers,
     HostFirmware,
+    HostFunctions,
     HostLinks,
     HostPci,
     HostQueues,
@@ -36,6 +38,7 @@ PARTS: dict[str, type] = {
     "firmware": FreeBsdFirmware,
     "settings": FreeBsdSettings,
     "queues": FreeBsdQueues,
+    "functions": FreeBsdFunctions,
     "links": FreeBsdLinks,
     "counts": FreeBsdCounts,
     "bonds": FreeBsdBonds,
@@ -60,6 +63,7 @@ class FreeBsdHost:
         self.pci: HostPci = FreeBsdPci(shell, name)
         self.settings: HostSettings = FreeBsdSettings(shell, name)
         self.queues: HostQueues = FreeBsdQueues(name)
+        self.functions: HostFunctions = FreeBsdFunctions(name)
         self.links: HostLinks = FreeBsdLinks(shell, name)
         self.counts: HostCounts = FreeBsdCounts(shell, name)
         self.bonds: HostBonds = FreeBsdBonds(shell, name)

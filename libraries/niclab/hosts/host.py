@@ -11,6 +11,7 @@ from typing import Protocol
 from niclab.hosts.bonds.bond_records import Bond, Vlan
 from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
 from niclab.hosts.counts.load_records import CpuTimes, Load
+from niclab.hosts.functions.function_records import FunctionCount, FunctionRules, VirtualFunction
 from niclab.hosts.host_records import (
     CarrierChanges,
     CarrierLook,
@@ -172,6 +173,21 @@ class HostQueues(Protocol):
     def restoring_fields(self, iface: str, kind: FlowKind) -> str: ...
 
 
+class HostFunctions(Protocol):
+    """The virtual functions of a port (SR-IOV), named by the PCI address of the port or by its interface.
+
+    ``restoring`` returns an idempotent command that brings their number back to what it is now, for the undo journal.
+    """
+
+    def count(self, address: str) -> FunctionCount: ...
+    def set_count(self, address: str, count: int) -> Attempt[FunctionCount]: ...
+    def functions(self, address: str) -> tuple[VirtualFunction, ...]: ...
+    def rules(self, iface: str) -> tuple[FunctionRules, ...]: ...
+    def set_vlan(self, iface: str, number: int, vlan_id: int) -> Attempt[tuple[FunctionRules, ...]]: ...
+    def set_spoof_check(self, iface: str, number: int, on: bool) -> Attempt[tuple[FunctionRules, ...]]: ...
+    def restoring(self, address: str) -> str: ...
+
+
 class HostLinks(Protocol):
     """Interfaces: state, carrier, addresses, reachability."""
 
@@ -303,6 +319,10 @@ class Host(Protocol):
         """The receive queues of an interface: how flows are spread over them, and what each has counted."""
 
     @property
+    def functions(self) -> HostFunctions:
+        """The virtual functions of a port (SR-IOV)."""
+
+    @property
     def links(self) -> HostLinks:
         """Interfaces: state, carrier, addresses, reachability."""
 
@@ -327,6 +347,7 @@ PROTOCOLS: dict[str, type] = {
     "firmware": HostFirmware,
     "settings": HostSettings,
     "queues": HostQueues,
+    "functions": HostFunctions,
     "links": HostLinks,
     "counts": HostCounts,
     "bonds": HostBonds,

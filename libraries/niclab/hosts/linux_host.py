@@ -7,12 +7,14 @@ from niclab.hosts.counts.linux import LinuxCounts
 from niclab.hosts.drivers.boot_entry import LinuxBoot
 from niclab.hosts.drivers.linux import LinuxDrivers
 from niclab.hosts.drivers.linux_firmware import LinuxFirmware
+from niclab.hosts.functions.linux import LinuxFunctions
 from niclab.hosts.host import (
     HostBonds,
     HostBoot,
     HostCounts,
     HostDrivers,
     HostFirmware,
+    HostFunctions,
     HostLinks,
     HostPci,
     HostQueues,
@@ -36,6 +38,7 @@ PARTS: dict[str, type] = {
     "firmware": LinuxFirmware,
     "settings": LinuxSettings,
     "queues": LinuxQueues,
+    "functions": LinuxFunctions,
     "links": LinuxLinks,
     "counts": LinuxCounts,
     "bonds": LinuxBonds,
@@ -62,6 +65,7 @@ class LinuxHost:
         settings = LinuxSettings(shell, name, links=self.links)
         self.settings: HostSettings = settings
         self.queues: HostQueues = LinuxQueues(shell, name)
+        self.functions: HostFunctions = LinuxFunctions(shell, name)
         self.counts: HostCounts = LinuxCounts(shell, name)
         self.bonds: HostBonds = LinuxBonds(shell, name, settings=settings)
         self.undo: HostUndo = LinuxUndo(shell, name, settings=settings, links=self.links)

@@ -1,0 +1,111 @@
+"""Virtual functions of a port of the dut for the time of a check: each is a port that frames are sent from and to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from niclab.bench.records import Port, Role
+from niclab.checks.asked import Say, dut
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.wait import pause
+from niclab.hosts.errors import NotOffered
+from niclab.hosts.functions.function_records import FunctionCount, VirtualFunction
+from niclab.hosts.functions.linux import MADE_WITHIN_S
+from niclab.links import carrier
+from niclab.run.run import Run
+from niclab.run.temporary import put_back
+
+LOOK_EVERY_S = 0.5
+BOUND_WITHIN_S = 30.0
+"""Assumption: the system has found the driver of a function and named its interface by then."""
+
+
+def offered(run: Run, port: Port) -> FunctionCount:
+    """The virtual functions that a port of the dut offers.
+
+    Args:
+        run: The current run.
+        port: The port.
+
+    Raises:
+        CardFailure: It offers another number than the sheet says.
+        Undecided: It offers none, and the sheet says that it does.
+        NotApplicable: Nobody offers any.
+    """
+    facts = run.card.virtual_functions
+    try:
+        count = dut(run).functions.count(port.pci)
+    except NotOffered as reason:
+        if facts is None:
+            raise
+        why = "they are switched off in the card, in the server's firmware or in the kernel, or the driver has none"
+        raise Undecided(f"{reason}; sheet {run.card.name} says {facts.most} of each port: {why}") from reason
+    if facts is not None and count.most != facts.most:
+        said = f"{port.place} offers {count.most} virtual functions"
+        raise CardFailure(f"{said}; expected {facts.most} (sheet {run.card.name})")
+    if count.now:
+        raise NotApplicable(f"{port.place} has {count.now} virtual functions already; the lab leaves them alone")
+    return count
+
+
+@contextmanager
+def made(run: Run, port: Port, count: int, say: Say) -> Iterator[list[Port]]:
+    """Let a port of the dut have virtual functions, whose interfaces are up, and remove them.
+
+    Args:
+        run: The current run.
+        port: The port.
+        count: How many.
+        say: Takes what was seen of each.
+
+    Yields:
+        A port of the dut for each function, in their order: ``dut.p0v0`` is the first one of ``dut.p0``.
+
+    Raises:
+        CardFailure: They are refused, are fewer than asked for, get no interface or no link in time, or do not go.
+        BenchFault: The dut does not answer, or they could not be removed.
+    """
+    host, what = dut(run), f"{count} virtual functions are made"
+    restoring = host.functions.restoring(port.pci)
+    functions = list[Port]()
+    try:
+        with put_back(run, run.server_of(port), port.name, what, restoring, deadline_s=MADE_WITHIN_S):
+            functions += _made(run, port, count)
+            for each in functions:
+                host.links.set_link(run.interface(each), True)
+            carrier.expect(run, [port, run.bench.partner(port), *functions], up=True, since=time.monotonic(), say=say)
+            yield functions
+    finally:
+        for each in functions:
+            run.interfaces.pop(each, None)
+    if left := host.functions.functions(port.pci):
+        raise CardFailure(f"{port.place}: {len(left)} virtual functions are left when they were removed")
+    carrier.expect(run, [port, run.bench.partner(port)], up=True, since=time.monotonic(), say=say)
+
+
+def _made(run: Run, port: Port, count: int) -> list[Port]:
+    attempt = dut(run).functions.set_count(port.pci, count)
+    if attempt.refused is not None or attempt.now.now != count:
+        why = f", refused: {attempt.refused}" if attempt.refused else ""
+        raise CardFailure(f"{port.place}: {count} virtual functions were asked for, it has {attempt.now.now}{why}")
+    found = _bound(run, port, count)
+    if nameless := [each.pci for each in found if each.iface is None]:
+        problem = f"virtual functions {', '.join(nameless)} have no interface after {BOUND_WITHIN_S:g} s"
+        raise CardFailure(f"{port.place}: {problem}; expected a driver to take each of {count}")
+    functions = [Port(Role.DUT, f"{port.key}v{each.number}", each.pci, None, None) for each in found]
+    run.interfaces.update({mine: each.iface for mine, each in zip(functions, found, strict=True) if each.iface})
+    return functions
+
+
+def _bound(run: Run, port: Port, count: int) -> Sequence[VirtualFunction]:
+    """The functions of a port, when all have an interface that keeps its name, or when the time is over."""
+    until, before = time.monotonic() + BOUND_WITHIN_S, tuple[VirtualFunction, ...]()
+    while True:
+        found = dut(run).functions.functions(port.pci)
+        is_whole = len(found) == count and all(each.iface for each in found)
+        if (is_whole and found == before) or time.monotonic() > until:
+            return found
+        before = found
+        pause(LOOK_EVERY_S)

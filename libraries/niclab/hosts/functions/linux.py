@@ -1,0 +1,84 @@
+"""Linux host: virtual functions, by sysfs and ip."""
+
+from __future__ import annotations
+
+from niclab.hosts.command_words import interface_name, pci_address
+from niclab.hosts.errors import NotOffered
+from niclab.hosts.functions.function_records import (
+    NONE,
+    FunctionCount,
+    FunctionRules,
+    VirtualFunction,
+    read_function_count,
+    read_function_rules,
+    read_functions,
+)
+from niclab.hosts.linux_commands import LinuxCommands
+from niclab.hosts.settings.settings_records import Attempt
+
+MADE_WITHIN_S = 120
+"""Assumption: a driver looks at one function after the other, some for seconds."""
+
+
+class LinuxFunctions(LinuxCommands):
+    """See :class:`niclab.hosts.host.HostFunctions` for the meaning of each method."""
+
+    def count(self, address: str) -> FunctionCount:
+        """Return how many there can be, and how many there are.
+
+        Raises:
+            NotOffered: The port has none, or its driver, the kernel or the server's firmware offers none.
+        """
+        show = self._show(address)
+        return self._there(address, self._read(show, read_function_count))
+
+    def set_count(self, address: str, count: int) -> Attempt[FunctionCount]:
+        """Let a port have so many: 0, or any number where it has none."""
+        change = f"echo {int(count)} > {self._folder(address)}/sriov_numvfs"
+        result = self._try(change, timeout_s=MADE_WITHIN_S)
+        refused = self._refused(change, result, 0)
+        return Attempt(refused, self.count(address))
+
+    def functions(self, address: str) -> tuple[VirtualFunction, ...]:
+        """Return those that there are, each with its interface."""
+        each = 'echo "$link $(basename "$(readlink -f $link)") $(ls $link/net 2> /dev/null | tr "\\n" " ")"'
+        show = f'cd {self._folder(address)} && for link in virtfn*; do [ ! -e "$link" ] || {each}; done'
+        return self._read(show, read_functions)
+
+    def rules(self, iface: str) -> tuple[FunctionRules, ...]:
+        """Return what a port enforces on each."""
+        return self._read(self._show_rules(iface), read_function_rules)
+
+    def set_vlan(self, iface: str, number: int, vlan_id: int) -> Attempt[tuple[FunctionRules, ...]]:
+        """Put a function into a VLAN of whose tags it sees nothing; 0: into none."""
+        return self._set(iface, f"vf {int(number)} vlan {int(vlan_id)}")
+
+    def set_spoof_check(self, iface: str, number: int, on: bool) -> Attempt[tuple[FunctionRules, ...]]:
+        """Let a port refuse what a function sends from other addresses than its own."""
+        return self._set(iface, f"vf {int(number)} spoofchk {'on' if on else 'off'}")
+
+    def restoring(self, address: str) -> str:
+        """A command that brings the number of functions back to what it is now."""
+        file, now = f"{self._folder(address)}/sriov_numvfs", self.count(address).now
+        back = f"echo 0 > {file} && {{ [ {now} = 0 ] || echo {now} > {file}; }}"
+        return f'[ "$(cat {file})" = {now} ] || {{ {back}; }}'
+
+    def _set(self, iface: str, words: str) -> Attempt[tuple[FunctionRules, ...]]:
+        change, show = f"ip link set dev {interface_name(self.name, iface)} {words}", self._show_rules(iface)
+        refused, shown = self._told_and_shown(change, show)
+        return Attempt(refused, self._understood(show, read_function_rules, shown))
+
+    def _show(self, address: str) -> str:
+        show = f"cd {self._folder(address)} && if [ -e sriov_totalvfs ]; then cat sriov_totalvfs sriov_numvfs"
+        return f"{show}; else echo {NONE}; fi"
+
+    def _show_rules(self, iface: str) -> str:
+        return f"ip -d -j link show dev {interface_name(self.name, iface)}"
+
+    def _there(self, address: str, found: FunctionCount | None) -> FunctionCount:
+        if found is None:
+            raise NotOffered(f"{self.name}: {address}: the system offers no virtual functions (sriov_totalvfs)")
+        return found
+
+    def _folder(self, address: str) -> str:
+        return f"/sys/bus/pci/devices/{pci_address(self.name, address)}"

@@ -1,0 +1,279 @@
+"""Virtual functions, as macvlans beside the one that is the port: they carry their own frames, and check no source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from namespaces import Namespaces, NamespaceServer
+
+from niclab.bench.records import DeclaredDeviation, Port, Role, SiliconFact
+from niclab.card.settings_facts import FunctionFacts
+from niclab.core.verdict import CardFailure, Deviation, NotApplicable, Undecided
+from niclab.frames.functions import function_checks, function_ports
+from niclab.frames.functions.function_checks import VLAN
+from niclab.hosts.errors import NotOffered
+from niclab.hosts.functions.function_records import FunctionCount, FunctionRules, VirtualFunction
+from niclab.hosts.settings.settings_records import Attempt
+from niclab.run.run import Run
+
+Check = Callable[[Run, Callable[[str], object]], None]
+MOST, PORT = 3, "m0"
+
+
+@dataclass
+class Macvlans:
+    """The virtual functions of port p0 of the dut. A macvlan passes on what has any source, as a card must not.
+
+    ``defect``: what they do wrong; ``others``: how many somebody else has made.
+    """
+
+    server: NamespaceServer
+    defect: str = ""
+    most: int = MOST
+    others: int = 0
+
+    def count(self, address: str) -> FunctionCount:
+        if not self.most:
+            raise NotOffered(f"dut: {address}: the system offers no virtual functions (sriov_totalvfs)")
+        return FunctionCount(self.most, self.others + max(0, len(self.functions(address)) - (self.defect == "few")))
+
+    def set_count(self, address: str, count: int) -> Attempt[FunctionCount]:
+        if self.defect == "refuses" and count > 1:
+            return Attempt("Cannot allocate memory", self.count(address))
+        self.server.run(self.restoring(address))
+        for number in range(count):
+            self.server.run(f"ip link add link p0 name p0v{number} type macvlan mode {self._mode}")
+        return Attempt(None, self.count(address))
+
+    @property
+    def _mode(self) -> str:
+        """``private``: functions do not see each other."""
+        return "private" if self.defect == "islands" else "bridge"
+
+    def functions(self, address: str) -> tuple[VirtualFunction, ...]:
+        names = self.server.run("ls /sys/class/net").stdout.split()
+        there = [n for n in range(MOST) if f"p0v{n}" in names]
+        driven = [None if self.defect == "nameless" and n else f"p0v{n}" for n in there]
+        return tuple(
+            VirtualFunction(n, f"{address[:-1]}{n + 1}", iface) for n, iface in zip(there, driven, strict=True)
+        )
+
+    def set_spoof_check(self, iface: str, number: int, on: bool) -> Attempt[tuple[FunctionRules, ...]]:
+        assert (iface, on) == (PORT, True)
+        if self.defect == "unchecked":
+            return Attempt("Operation not supported", ())
+        return Attempt(None, (FunctionRules(vf=number, spoofchk=self.defect != "checks nothing"),))
+
+    def set_vlan(self, iface: str, number: int, vlan_id: int) -> Attempt[tuple[FunctionRules, ...]]:
+        assert (iface, number, vlan_id) == (PORT, 0, VLAN)
+        if self.defect == "no vlan":
+            return Attempt("Operation not supported", ())
+        vlans = [] if self.defect == "forgets vlan" else [{"vlan": vlan_id}]
+        return Attempt(None, (FunctionRules(vf=number, vlan_list=vlans), FunctionRules(vf=1)))
+
+    def restoring(self, address: str) -> str:
+        assert address == "0000:01:00.0"
+        gone = range(1 if self.defect == "stays" else 0, MOST)
+        return "; ".join(f"ip link del p0v{number} 2> /dev/null" for number in gone) + "; true"
+
+
+@pytest.fixture
+def macvlans(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Iterator[Macvlans]:
+    dut = clean.servers[Role.DUT]
+    made = Macvlans(dut)
+    monkeypatch.setattr(dut.host, "functions", made, raising=False)
+    for server in clean.servers.values():
+        links = server.host.links
+        monkeypatch.setattr(links, "set_link", lambda iface, up, server=server: _set_link(server, iface, up), False)
+        monkeypatch.setattr(links, "await_carrier", lambda *_, **__: True, False)
+    monkeypatch.setattr(dut.host, "undo", SimpleNamespace(link=lambda iface, _: f"ip link set {iface} up"), False)
+
+    @contextmanager
+    def put_back(_run: Run, server: NamespaceServer, *words: str, **_: object) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            server.run(next(word for word in words if word.startswith("ip link")))
+
+    for module in (function_ports, function_checks):
+        monkeypatch.setattr(module, "put_back", put_back)
+    monkeypatch.setattr(function_ports, "BOUND_WITHIN_S", 0.2)
+    monkeypatch.setattr(function_ports, "LOOK_EVERY_S", 0.01)
+    dut.run(f"ip link add link p0 name {PORT} type macvlan mode bridge && ip link set {PORT} up")
+    names = {clean.ports["dut.p0"]: PORT}
+    monkeypatch.setattr(clean.run, "interfaces", names, raising=False)
+    monkeypatch.setattr(clean.run, "interface", lambda port: names.get(port, port.key))
+    monkeypatch.setattr(clean.run, "shown", lambda ports: _shown(clean, ports))
+    monkeypatch.setattr(clean.run.bench, "paths", clean.run.bench.paths[:1])
+    with_sheet(clean, monkeypatch, None)
+    yield made
+    made.defect = ""
+    dut.run(f"{made.restoring('0000:01:00.0')}; ip link del {PORT}")
+
+
+def _shown(clean: Namespaces, ports: Iterable[Port]) -> dict[Port, Any]:
+    return {port: clean.servers[port.role].host.links.interface(clean.run.interface(port)) for port in ports}
+
+
+def _set_link(server: NamespaceServer, iface: str, up: bool) -> None:
+    server.run(f"ip link set {iface} {'up' if up else 'down'}")
+
+
+def with_sheet(clean: Namespaces, monkeypatch: pytest.MonkeyPatch, most: int | None) -> None:
+    facts = None if most is None else FunctionFacts(most=most, source="test")
+    limits = SimpleNamespace(carrier_return_within_ms=5000)
+    known = SimpleNamespace(name="veth", virtual_functions=facts, limits=limits, errata=(), known=lambda fact, _: fact)
+    monkeypatch.setattr(clean.run, "card", known)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [function_checks.made_and_removed, function_checks.carry_frames, function_checks.survive_their_port],
+)
+def test_sound_functions_pass(clean: Namespaces, macvlans: Macvlans, check: Check) -> None:
+    said = list[str]()
+    check(clean.run, said.append)
+    assert said and not macvlans.functions("0000:01:00.0") and len(clean.run.interfaces) == 1
+
+
+@pytest.mark.usefixtures("macvlans")
+def test_each_function_exchanges_frames_with_the_peer_and_the_next_one(clean: Namespaces) -> None:
+    said = list[str]()
+    function_checks.carry_frames(clean.run, said.append)
+    frames = [line for line in said if " sent, " in line]
+    assert len(frames) == 2 * (1 + MOST) + (MOST - 1) + 1
+    assert "dut.p0v0 to dut.p0v1: frames inside of the card: 97 sent, 97 at the port" in frames
+    assert "peer.p0 to dut.p0: frames to a strange address: 97 sent, 0 at the port" in frames
+
+
+@pytest.mark.parametrize(
+    ("defect", "check", "says"),
+    [
+        (
+            "refuses",
+            function_checks.made_and_removed,
+            r"3 virtual functions were asked for, it has 0, refused: Canno",
+        ),
+        ("few", function_checks.made_and_removed, r"1 virtual functions were asked for, it has 0$"),
+        ("nameless", function_checks.made_and_removed, r"functions 0000:01:00\.2, 0000:01:00\.3 have no interface"),
+        ("stays", function_checks.made_and_removed, r"1 virtual functions are left when they were removed"),
+        ("islands", function_checks.carry_frames, r"dut\.p0v0 to dut\.p0v1: frames inside of the card: 0 of 97"),
+        ("", function_checks.refuse_spoofed, r"97 of 97 frames from a strange address got out to peer\.p0, while its"),
+        ("checks nothing", function_checks.refuse_spoofed, r"function 0: spoof check was switched on, it shows False"),
+        (
+            "forgets vlan",
+            function_checks.keep_their_vlan,
+            r"function 0 was put into VLAN 100, it shows 0; expected 100",
+        ),
+    ],
+)
+def test_defects_are_charged_to_the_card(
+    clean: Namespaces, macvlans: Macvlans, defect: str, check: Check, says: str
+) -> None:
+    macvlans.defect = defect
+    with pytest.raises(CardFailure, match=says):
+        check(clean.run, str)
+
+
+@pytest.mark.usefixtures("macvlans")
+def test_functions_of_one_address_are_charged_to_the_card(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = "52:54:00:aa:00:01"
+    monkeypatch.setattr(function_checks, "port_addresses", lambda _, ports: dict.fromkeys(ports, same))
+    with pytest.raises(CardFailure, match=rf"dut\.p0 .*, dut\.p0v0 .*: all have MAC address {same}"):
+        function_checks.made_and_removed(clean.run, str)
+
+
+def test_a_port_that_gets_the_frames_of_its_functions_is_charged_to_the_card(
+    clean: Namespaces, macvlans: Macvlans
+) -> None:
+    """A port below its functions is promiscuous: nothing is kept from it."""
+    macvlans.server.run(f"ip link set {PORT} down")
+    clean.run.interfaces[clean.ports["dut.p0"]] = "p0"
+    try:
+        with pytest.raises(CardFailure, match=r"(?s)dut\.p0 .* received 97 frames of .* for dut\.p0v0; expected none"):
+            function_checks.carry_frames(clean.run, str)
+    finally:
+        clean.run.interfaces[clean.ports["dut.p0"]] = PORT
+
+
+@pytest.mark.usefixtures("macvlans")
+def test_a_function_that_ignores_its_vlan_is_charged_to_the_card(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A macvlan knows of no VLAN of its own: it sends without a tag, and gets what has none."""
+    monkeypatch.setattr(function_checks.upper_devices, "vlans_without_addresses", lambda *_: None)
+    monkeypatch.setattr(function_checks.upper_devices, "remove", lambda *_: [])
+    monkeypatch.setattr(function_checks, "COUNT", 9)
+    says = r"(?s)frames without tag: 9 of 9 frames were delivered to dut\.p0v0"
+    with pytest.raises((CardFailure, Undecided), match=says):
+        function_checks.keep_their_vlan(clean.run, str)
+
+
+@pytest.mark.parametrize(
+    ("defect", "check", "says"),
+    [
+        ("unchecked", function_checks.refuse_spoofed, "its driver checks no addresses of functions: Operation not"),
+        ("no vlan", function_checks.keep_their_vlan, "its driver puts no function into a VLAN: Operation not"),
+        ("", function_checks.leave_other_ports, r"dut\.p0 .* is the only port of the dut on a path"),
+    ],
+)
+def test_what_nobody_offers_is_not_asked(
+    clean: Namespaces, macvlans: Macvlans, defect: str, check: Check, says: str
+) -> None:
+    macvlans.defect = defect
+    with pytest.raises(NotApplicable, match=says):
+        check(clean.run, str)
+
+
+@pytest.mark.usefixtures("macvlans")
+def test_functions_come_and_go_while_another_port_carries_frames(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [SimpleNamespace(name=key, ends=(f"dut.{key}", f"peer.{key}")) for key in ("p0", "p1")]
+    monkeypatch.setattr(clean.run.bench, "paths", paths)
+    said = list[str]()
+    function_checks.leave_other_ports(clean.run, said.append)
+    assert sum("frames of another port" in line for line in said) == 2
+    clean.spoil("drop")
+    with pytest.raises((CardFailure, Undecided), match=r"frames of another port: .* arrived at"):
+        function_checks.leave_other_ports(clean.run, str)
+
+
+def test_the_number_is_that_of_the_sheet(
+    clean: Namespaces, macvlans: Macvlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_sheet(clean, monkeypatch, 7)
+    with pytest.raises(CardFailure, match=r"offers 3 virtual functions; expected 7 \(sheet veth\)"):
+        function_checks.made_and_removed(clean.run, str)
+    macvlans.most = 0
+    with pytest.raises(Undecided, match=r"offers no .*; sheet veth says 7 of each port: they are switched off"):
+        function_checks.carry_frames(clean.run, str)
+    with_sheet(clean, monkeypatch, None)
+    with pytest.raises(NotApplicable, match="offers no virtual functions"):
+        function_checks.carry_frames(clean.run, str)
+
+
+def test_functions_of_others_are_left_alone(clean: Namespaces, macvlans: Macvlans) -> None:
+    macvlans.others = 1
+    with pytest.raises(NotApplicable, match="has 1 virtual functions already; the lab leaves them alone"):
+        function_checks.carry_frames(clean.run, str)
+
+
+@pytest.mark.usefixtures("macvlans")
+def test_a_model_that_checks_no_source_is_declared(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts: Any = {"fact": SiliconFact.SPOOF_CHECK, "how": "passes any source", "source": "measured"}
+    monkeypatch.setattr(clean.run.bench, "deviations", (DeclaredDeviation(card="veth", **facts),))
+    with pytest.raises(
+        Deviation, match=r"says virtual_functions\.spoof-check: refused; the model .* passes any source"
+    ):
+        function_checks.refuse_spoofed(clean.run, str)
+
+
+def test_a_stream_of_a_function_is_of_the_dut(clean: Namespaces) -> None:
+    port = replace(clean.ports["dut.p0"], key="p0v0", pci="0000:01:10.0")
+    assert (port.name, port.place) == ("dut.p0v0", "dut.p0v0 (0000:01:10.0)")
