@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from wiresocket import wire_socket
+from wiresocket import WireSocket, wire_socket
 
 
 @dataclass
@@ -17,8 +16,8 @@ class End:
 
     server: str
     port: str
-    uplink: socket.socket  # its place at the switch
-    socket: socket.socket
+    uplink: WireSocket  # its place at the switch
+    socket: WireSocket
     address: tuple[str, int]  # where QEMU listens for frames towards this port
     switch: tuple[str, int]  # where the switch listens for frames from there
     rate_mbps: float
@@ -57,7 +56,7 @@ def open_end(end: dict[str, Any], config: dict[str, Any], cable: dict[str, Any])
     )
 
 
-def _bound(address: str, port: int) -> socket.socket:
+def _bound(address: str, port: int) -> WireSocket:
     link = wire_socket()
     link.setblocking(False)
     link.bind((address, port))

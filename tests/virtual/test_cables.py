@@ -127,6 +127,21 @@ def test_a_frame_on_the_wire_when_the_cable_is_pulled_is_lost() -> None:
     on_wires(scenario, rate_mbps=0.1)
 
 
+def test_the_wire_goes_on_while_the_cables_get_no_processor() -> None:
+    """Frames that came while nobody took them have been on the wire meanwhile: none is dropped for want of room."""
+    frame, rate_mbps = b"x" * 1514, 25.0
+    count = round(0.2 / wire_time_s(len(frame), rate_mbps * 1e6))  # what the wire carries in 0.2 s
+
+    async def scenario(wires: Wires) -> tuple[int, int]:
+        for number in range(count):
+            wires.sockets["dut.p0"].send(frame, ago_s=0.2 * (1 - number / count))
+        wires.send("dut.p0")
+        await asyncio.sleep(1)
+        return wires.counted("dut.p0")
+
+    assert on_wires(scenario, rate_mbps=rate_mbps) == (count, 0)
+
+
 # --- carrier
 
 

@@ -57,13 +57,17 @@ class MemorySocket:
     """The socket of a cable's or switch's port: what its card has sent, and what came to the card, with the moment."""
 
     def __init__(self) -> None:
-        self.sent: deque[bytes] = deque()
+        self.sent: deque[tuple[bytes, float]] = deque()
         self.came: list[tuple[float, bytes]] = []
 
-    def recv(self, _: int) -> bytes:
+    def take(self) -> tuple[bytes, float]:
         if not self.sent:
             raise BlockingIOError
         return self.sent.popleft()
+
+    def send(self, frame: bytes, ago_s: float = 0.0) -> None:
+        """The card has sent a frame, so many seconds ago."""
+        self.sent.append((frame, asyncio.get_running_loop().time() - ago_s))
 
     def sendto(self, frame: bytes, _: object) -> None:
         self.came.append((asyncio.get_running_loop().time(), frame))
@@ -103,7 +107,8 @@ class Wires:
 
     def send(self, port: str, *frames: bytes) -> None:
         """The card at ``port`` sends the frames at once."""
-        self.sockets[port].sent.extend(frames)
+        for frame in frames:
+            self.sockets[port].send(frame)
         while self.sockets[port].sent:
             self.panel._frames_from(self.ends[port])
 

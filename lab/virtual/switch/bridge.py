@@ -40,8 +40,8 @@ class Bridge:
         """Leader -> the ports of its group that carry frames now."""
         self._now = now
 
-    def forward(self, port: Port, frame: bytes) -> None:
-        """A frame has come in at ``port``."""
+    def forward(self, port: Port, frame: bytes, at: float) -> None:
+        """A frame has come in at ``port``, at this moment."""
         leader = self.leader[port.number]
         if port.number not in self.members[leader]:
             port.counters.in_discards += 1  # a port of an aggregation that is not collecting
@@ -57,11 +57,11 @@ class Bridge:
         known = None if frame[0] & 1 else self.fdb.get((vlan_number, frame[:6]))
         if known is not None:
             if known.port != leader:
-                self._send(known.port, frame, vlan_number, vlan)
+                self._send(known.port, frame, vlan_number, vlan, at)
             return
         for target in self.members:
             if target != leader:
-                self._send(target, frame, vlan_number, vlan)
+                self._send(target, frame, vlan_number, vlan, at)
 
     def _classify(self, port: Port, frame: bytes) -> tuple[int, bytes]:
         """The frame's VLAN (0: it is dropped), and the frame without its tag."""
@@ -85,16 +85,16 @@ class Bridge:
         else:
             known.port, known.seen = leader, self._now()
 
-    def _send(self, leader: int, frame: bytes, number: int, vlan: Vlan) -> None:
+    def _send(self, leader: int, frame: bytes, number: int, vlan: Vlan, at: float) -> None:
         """Send to a port, or to the one of a group that the two addresses choose."""
         carrying = [member for member in self.members[leader] if self.ports[member].up]
         if not carrying:
             return
         port = carrying[(frame[5] ^ frame[11]) % len(carrying)]
         if port in vlan.egress:
-            self.ports[port].send(frame if port in vlan.untagged else frames.with_tag(frame, number))
+            self.ports[port].send(frame if port in vlan.untagged else frames.with_tag(frame, number), at)
         elif port in self.leaking:
-            self.ports[port].send(frame)
+            self.ports[port].send(frame, at)
 
     def age(self) -> None:
         """Forget those who have been silent for longer than the ageing time."""

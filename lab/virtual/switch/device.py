@@ -57,8 +57,8 @@ class Switch:
         link.bind((self.settings.address, settings.udp))
         far = (settings.server, settings.nic)
 
-        def received(frame: bytes) -> None:
-            self._received(self.ports[settings.number], frame)
+        def received(frame: bytes, at: float) -> None:
+            self._received(self.ports[settings.number], frame, at)
 
         number, scale = settings.number, self.settings.scale
         port = Port(number, settings.name, settings.mac, far, link, settings.cable, scale, received)
@@ -92,11 +92,11 @@ class Switch:
 
     # --- frames
 
-    def _received(self, port: Port, frame: bytes) -> None:
+    def _received(self, port: Port, frame: bytes, at: float) -> None:
         if frames.link_local(frame):
             self._for_us(port, frame)
         else:
-            self.bridge.forward(port, frame)
+            self.bridge.forward(port, frame, at)
 
     def _for_us(self, port: Port, frame: bytes) -> None:
         kind = frames.ether_type(frame)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from cables import BUFFER_S, wire_time_s
 from switch import frames
+from wiresocket import WireSocket
 
 BURST = 64
 """Frames taken from a socket before others have their turn."""
@@ -58,23 +58,24 @@ class Counters:
 class Lane:
     """One direction of a wire: a frame arrives when its last bit has, one frame after the other."""
 
-    def __init__(self, arrived: Callable[[bytes], None]) -> None:
+    def __init__(self, arrived: Callable[[bytes, float], None]) -> None:
         self._arrived = arrived
         self._queue: deque[tuple[float, bytes]] = deque()
         self._free_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def put(self, frame: bytes, rate_bit_s: float) -> bool:
-        """Send the frame; tell whether there was room for it in the buffer before the wire."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        start = max(now, self._free_at)
-        if start - now > BUFFER_S:
+    def put(self, frame: bytes, rate_bit_s: float, at: float) -> bool:
+        """Send the frame that came ``at`` a moment; tell whether there was room for it in the buffer before the wire.
+
+        The moment may be past: the wire goes on while the host gives this process no processor.
+        """
+        start = max(at, self._free_at)
+        if start - at > BUFFER_S:
             return False
         self._free_at = start + wire_time_s(len(frame), rate_bit_s)
         self._queue.append((self._free_at, frame))
         if self._timer is None:
-            self._timer = loop.call_at(self._free_at, self._release)
+            self._timer = asyncio.get_running_loop().call_at(self._free_at, self._release)
         return True
 
     def clear(self) -> None:
@@ -90,7 +91,8 @@ class Lane:
         loop = asyncio.get_running_loop()
         now = loop.time()
         while self._queue and self._queue[0][0] <= now:
-            self._arrived(self._queue.popleft()[1])
+            due, frame = self._queue.popleft()
+            self._arrived(frame, due)
         self._timer = loop.call_at(self._queue[0][0], self._release) if self._queue else None
 
 
@@ -102,7 +104,7 @@ class Port:
         number: As a bridge port, 1 and up; its ifIndex is another number.
         far: The name of the server, and of its port, at the other end of the cable.
         cable: Where the cable takes frames.
-        received: Takes the frames that have come.
+        received: Takes the frames that have come, each with its moment.
         scale: Frames travel at the port's speed divided by this.
     """
 
@@ -110,10 +112,10 @@ class Port:
     name: str
     mac: bytes
     far: tuple[str, str]
-    socket: socket.socket
+    socket: WireSocket
     cable: tuple[str, int]
     scale: float
-    received: Callable[[bytes], None]
+    received: Callable[[bytes, float], None]
     speed_mbps: int = 1000
     up: bool = False
     carrier_changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -138,13 +140,13 @@ class Port:
         """Take what the server has sent. Without a link it is lost on the server's side, and nobody counts it here."""
         for _ in range(BURST):
             try:
-                frame = self.socket.recv(65536)
+                frame, arrived = self.socket.take()
             except BlockingIOError:
                 return
             if self.up and not self.silent:
-                self._in.put(frame, self.rate_bit_s)
+                self._in.put(frame, self.rate_bit_s, arrived)
 
-    def _arrived(self, frame: bytes) -> None:
+    def _arrived(self, frame: bytes, at: float) -> None:
         if self.up and frames.is_pulse(frame):
             self._shine(frame)
             return
@@ -157,19 +159,25 @@ class Port:
             self.counters.in_too_long += 1
         else:
             self.counters.received(frame)
-            self.received(frame)
+            self.received(frame, at)
 
     def _shine(self, pulse: bytes) -> None:
         """A port with a link gives light: its own, whatever that of other ports is."""
         with contextlib.suppress(OSError):  # a full socket: the next pulse is answered
             self.socket.sendto(frames.light(pulse, self.mac), self.cable)
 
-    def send(self, frame: bytes) -> None:
-        """Put the frame on the wire; without room in the buffer it is discarded, and counted so."""
-        if self.up and not self._out.put(frame.ljust(frames.MIN_BYTES, b"\0"), self.rate_bit_s):
+    def send(self, frame: bytes, at: float | None = None) -> None:
+        """Put the frame on the wire; without room in the buffer it is discarded, and counted so.
+
+        Args:
+            frame: The frame.
+            at: When it came over another wire; None: the switch itself has made it now.
+        """
+        moment = asyncio.get_running_loop().time() if at is None else at
+        if self.up and not self._out.put(frame.ljust(frames.MIN_BYTES, b"\0"), self.rate_bit_s, moment):
             self.counters.out_discards += 1
 
-    def _leave(self, frame: bytes) -> None:
+    def _leave(self, frame: bytes, _: float) -> None:
         if not self.up:
             return
         self.counters.sent(frame)
