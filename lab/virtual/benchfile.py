@@ -63,6 +63,10 @@ deviations:
     fact: pause.received
     how: pause frames that come stop nothing, and are delivered as any group's
     source: QEMU 10.0, hw/net/igb_core.c, mac_reg_access (registers of flow control are stored, no more)
+  - card: intel-82576
+    fact: virtual_functions.spoof-check
+    how: a function sends from any address, whatever check is set
+    source: measured, QEMU 10.0; hw/net/igb_core.c, DTXSWC (its bits of MAC and VLAN spoof checks are stored, no more)
   - card: vmware-vmxnet3
     fact: offloads.sending
     how: packets of TCP over IPv6 without data leave with wrong checksums

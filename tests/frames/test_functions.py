@@ -1,4 +1,4 @@
-"""Virtual functions, as macvlans beside the one that is the port: they carry their own frames, and check no source."""
+"""Virtual functions, as macvlans next to the one that is the port: they carry their own frames, and check no source."""
 
 from __future__ import annotations
 
@@ -63,6 +63,9 @@ class Macvlans:
             VirtualFunction(n, f"{address[:-1]}{n + 1}", iface) for n, iface in zip(there, driven, strict=True)
         )
 
+    def without_link(self, ifaces: list[str]) -> tuple[str, ...]:
+        return tuple(ifaces[1:]) if self.defect == "dark" else ()
+
     def set_spoof_check(self, iface: str, number: int, on: bool) -> Attempt[tuple[FunctionRules, ...]]:
         assert (iface, on) == (PORT, True)
         if self.defect == "unchecked":
@@ -91,6 +94,7 @@ def macvlans(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mac
         links = server.host.links
         monkeypatch.setattr(links, "set_link", lambda iface, up, server=server: _set_link(server, iface, up), False)
         monkeypatch.setattr(links, "await_carrier", lambda *_, **__: True, False)
+        monkeypatch.setattr(links, "await_carriers", lambda ifaces, *_: made.without_link(ifaces), False)
     monkeypatch.setattr(dut.host, "undo", SimpleNamespace(link=lambda iface, _: f"ip link set {iface} up"), False)
 
     @contextmanager
@@ -127,7 +131,9 @@ def _set_link(server: NamespaceServer, iface: str, up: bool) -> None:
 def with_sheet(clean: Namespaces, monkeypatch: pytest.MonkeyPatch, most: int | None) -> None:
     facts = None if most is None else FunctionFacts(most=most, source="test")
     limits = SimpleNamespace(carrier_return_within_ms=5000)
-    known = SimpleNamespace(name="veth", virtual_functions=facts, limits=limits, errata=(), known=lambda fact, _: fact)
+    known = SimpleNamespace(
+        name="veth", virtual_functions=facts, filters=None, limits=limits, errata=(), known=lambda fact, _: fact
+    )
     monkeypatch.setattr(clean.run, "card", known)
 
 
@@ -162,6 +168,7 @@ def test_each_function_exchanges_frames_with_the_peer_and_the_next_one(clean: Na
         ("few", function_checks.made_and_removed, r"1 virtual functions were asked for, it has 0$"),
         ("nameless", function_checks.made_and_removed, r"functions 0000:01:00\.2, 0000:01:00\.3 have no interface"),
         ("stays", function_checks.made_and_removed, r"1 virtual functions are left when they were removed"),
+        ("dark", function_checks.carry_frames, r"dut\.p0v1 .* has no carrier 30 s after its port has"),
         ("islands", function_checks.carry_frames, r"dut\.p0v0 to dut\.p0v1: frames inside of the card: 0 of 97"),
         ("", function_checks.refuse_spoofed, r"97 of 97 frames from a strange address got out to peer\.p0, while its"),
         ("checks nothing", function_checks.refuse_spoofed, r"function 0: spoof check was switched on, it shows False"),

@@ -6,6 +6,7 @@ was lost at a place; what is too much came twice or is a leak; what is delivered
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -29,7 +30,8 @@ TAG_BYTES = 4
 class Leg:
     """All streams from one port to another, and what both ports counted.
 
-    ``is_counted``: the ports carry the streams and what their systems send, and nothing else.
+    ``is_counted``: the ports carry the streams and what their systems send, and nothing else, nor streams of another
+    leg.
     """
 
     sender: Port
@@ -138,7 +140,9 @@ class Ledger:
 
     def __init__(self, plan: FramePlan, answers: Mapping[Role, ServerAnswer], iface: Callable[[Port], str]) -> None:
         self._plan, self._answers, self._iface = plan, answers, iface
-        self.legs = [self._leg(*pair) for pair in sorted({(s.sender, s.receiver) for s in plan.streams}, key=str)]
+        pairs = sorted({(s.sender, s.receiver) for s in plan.streams}, key=str)
+        self._shared = [port for port, count in Counter(port for pair in pairs for port in pair).items() if count > 2]
+        self.legs = [self._leg(*pair) for pair in pairs]
 
     def _leg(self, sender: Port, receiver: Port) -> Leg:
         streams = {
@@ -160,7 +164,7 @@ class Ledger:
                 if each.program and (each.program.value, flow) in there.arrived
             },
             (here.ports[self._iface(sender)], there.ports[place]),
-            self._plan.raw and self._plan.alone,
+            self._plan.raw and self._plan.alone and not {sender, receiver} & set(self._shared),
         )
 
     def lines(self) -> list[str]:
@@ -198,7 +202,7 @@ class Ledger:
             text = f"{leg.name}: {leg.looks[1].strange} frames arrived whose content cannot be read; expected none"
             suspicion = leg.suspicion(leg.streams.values(), leg.looks[1].strange)
             yield FrameFinding(FrameDifference.DAMAGED, leg.between, text, suspicion)
-        if self._plan.raw and self._plan.alone and all(each.at_port is Arrives.ALL for each in leg.streams.values()):
+        if leg.is_counted and all(each.at_port is Arrives.ALL for each in leg.streams.values()):
             yield from _counts(leg)
 
     def _misdelivered(self) -> Iterator[FrameFinding]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from niclab.bench.records import Port, Role
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.functions.function_records import FunctionCount, VirtualFunction
@@ -20,6 +20,9 @@ from niclab.run.temporary import put_back
 LOOK_EVERY_S = 0.5
 BOUND_WITHIN_S = 30.0
 """Assumption: the system has found the driver of a function and named its interface by then."""
+LINK_WITHIN_S = 30.0
+"""Assumption: a function has a link by then. igbvf resets a function whose port was reset 10 s before, and looks every
+2 s (Linux kernel 6.1, igbvf/netdev.c, igbvf_has_link())."""
 
 
 def offered(run: Run, port: Port) -> FunctionCount:
@@ -75,7 +78,7 @@ def made(run: Run, port: Port, count: int, say: Say) -> Iterator[list[Port]]:
             functions += _made(run, port, count)
             for each in functions:
                 host.links.set_link(run.interface(each), True)
-            carrier.expect(run, [port, run.bench.partner(port), *functions], up=True, since=time.monotonic(), say=say)
+            require_links(run, port, functions, say)
             yield functions
     finally:
         for each in functions:
@@ -83,6 +86,27 @@ def made(run: Run, port: Port, count: int, say: Say) -> Iterator[list[Port]]:
     if left := host.functions.functions(port.pci):
         raise CardFailure(f"{port.place}: {len(left)} virtual functions are left when they were removed")
     carrier.expect(run, [port, run.bench.partner(port)], up=True, since=time.monotonic(), say=say)
+
+
+def require_links(run: Run, port: Port, functions: Sequence[Port], say: Say) -> None:
+    """See that a port gets its link in the time of the sheet, and that its functions get theirs.
+
+    Args:
+        run: The current run.
+        port: The port of the dut.
+        functions: Its functions.
+        say: Takes what was seen of each.
+
+    Raises:
+        CardFailure: A link is late.
+        BenchFault: That of the peer's port alone is.
+        Undecided: The answer came too late to decide about the link of the port.
+    """
+    carrier.expect(run, [port, run.bench.partner(port)], up=True, since=time.monotonic(), say=say)
+    by_iface = {run.interface(each): each for each in functions}
+    missing = dut(run).links.await_carriers(list(by_iface), True, LINK_WITHIN_S)
+    fail_with([f"{by_iface[iface].place} has no carrier {LINK_WITHIN_S:g} s after its port has" for iface in missing])
+    say(f"{port.name}: {len(functions)} virtual functions have carrier")
 
 
 def _made(run: Run, port: Port, count: int) -> list[Port]:
