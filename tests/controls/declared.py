@@ -171,10 +171,11 @@ def _one_each() -> list[Declared]:
         for proof, table in tables.items()
         for each in table
     ]
-    proof = "test_one_each.py::test_steering_that_is_shown_and_not_done_turns_its_test_red"
+    proof = "test_one_each.py::test_each_defect_of_a_card_of_many_queues_turns_its_test_red"
     rows += [
-        Declared(each.defect, frozenset({each.red}), each.verdict, proof, one_each.STEERED_CARD)
-        for each in one_each.STEERED
+        Declared(each.defect, frozenset({each.red}), each.verdict, f"{proof}[{name}]", one_each.STEERED_CARD)
+        for name, table in (("steering", one_each.STEERED), ("functions", one_each.FUNCTIONS))
+        for each in table
     ]
     proof = "test_one_each.py::test_a_card_that_is_not_as_on_its_sheet_fails_the_test_of_each_fact"
     return [*rows, *(Declared(wrong.defect, frozenset(wrong.red), CARD, proof) for wrong in one_each.WRONG)]

@@ -247,6 +247,45 @@ STEERED = (
 )
 """Seconds each, on the card whose servers have two processors."""
 
+_SIX = "for file in /sys/bus/pci/devices/*/sriov_totalvfs; do {}; done"
+_MEDDLES = """\
+touch /run/meddles; nohup sh -c '
+while [ -e /run/meddles ]; do
+for second in /sys/bus/pci/devices/*/virtfn1; do [ ! -e "$second" ] || {{ port=$(ls "${{second%/*}}/net"); {}; }}; done
+sleep 0.3
+done' > /dev/null 2>&1 &"""
+"""Does something to the second virtual function of each port ``$port``, over and over."""
+
+
+def meddles(defect: str, does: str, red: str, says: str) -> Each:
+    """Something that a program on the dut does to the second virtual function of a port, as a bad card might."""
+    return shell(defect, red, CARD, says, do=_MEDDLES.format(does), undo="rm -f /run/meddles")
+
+
+_FOREIGN_VLAN = 'ip link set dev "$port" vf 1 vlan 7'
+FUNCTIONS = (
+    shell(
+        "six functions",
+        "Every Port Makes All Of Its Virtual Functions",
+        CARD,
+        "offers 6 virtual functions; expected 7",
+        do=_SIX.format("echo 6 > /run/six; mount --bind /run/six $file"),
+        undo=_SIX.format("umount $file"),
+    ),
+    meddles(
+        "function in a VLAN", _FOREIGN_VLAN, "Virtual Functions Carry Their Own Frames", "to its own address: 0 of"
+    ),
+    meddles("function in another VLAN", _FOREIGN_VLAN, "Virtual Functions Keep Their VLAN", "frames next to the VLAN"),
+    meddles(
+        "function without link",
+        'ip link set dev "${port}v1" down',
+        "Virtual Functions Survive Their Port",
+        "has no carrier 30 s after its port has",
+    ),
+    fault("cable:b.dut", "loss=0.2", "Virtual Functions Leave Other Ports", CARD, "frames of another port"),
+)
+"""A minute each, on the same card, which alone has virtual functions."""
+
 
 @dataclass(frozen=True)
 class Wrong:

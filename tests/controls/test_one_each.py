@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from control_bench import Bench, Run, only
-from one_each import BENCH, CABLES, CARD, KINDS, QUICK, STEERED, STEERED_CARD, SWITCH, WRONG, Each
+from one_each import BENCH, CABLES, CARD, FUNCTIONS, KINDS, QUICK, STEERED, STEERED_CARD, SWITCH, WRONG, Each
 
 from niclab.report.verdicts import Verdict, classify
 
@@ -68,12 +68,13 @@ def test_each_defect_turns_its_test_at_the_switch_red(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_steering_that_is_shown_and_not_done_turns_its_test_red(bench: Bench) -> None:
-    """On a card whose servers have two processors."""
+@pytest.mark.parametrize("table", [STEERED, FUNCTIONS], ids=["steering", "functions"])
+def test_each_defect_of_a_card_of_many_queues_turns_its_test_red(bench: Bench, table: tuple[Each, ...]) -> None:
+    """On a card whose servers have two processors, and which has virtual functions."""
     bench.vbench("up", "--card", STEERED_CARD)
     bench.file.write_text(bench.vbench("bench-file"))
     try:
-        injected(bench, STEERED, STEERED_CARD)
+        injected(bench, table, STEERED_CARD)
     finally:
         bench.vbench("up", "--card", "intel-82574l")
         bench.file.write_text(bench.vbench("bench-file"))

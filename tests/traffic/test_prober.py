@@ -80,6 +80,12 @@ def test_probes_over_a_slowed_path_are_no_load(rate_scale: float, wanted_us: int
     assert prober.period_us(rate_scale) == wanted_us
 
 
+@pytest.mark.parametrize(("rate_scale", "wanted_us"), [(1, 1000), (5, 1000), (40, 7111)])
+def test_probes_over_a_card_of_few_frames_are_no_load(rate_scale: float, wanted_us: int) -> None:
+    """22 500 frames a second, of which the path carries a fortieth, and probes are a quarter."""
+    assert prober.period_us(rate_scale, 22_500) == wanted_us
+
+
 def test_the_period_is_told_to_both_programs(bench: FakeBench, taken: Run, probes: Probes) -> None:
     assert probes
     with prober.probing(*ends(taken), every_us=4000):

@@ -134,7 +134,9 @@ def watched(run: Run, over: Over, say: Callable[[str], object]) -> Iterator[Outa
     path = run.bench.paths[0 if over is Over.BOND else 1]
     ports = sorted(map(run.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
     first, second = (End(run.server_of(port), str(run.bench.address(port).ip)) for port in ports)
-    with prober.probing(first, second, prober.period_us(path.rate_scale)) as probing:
+    frames = run.card.limits.frames_per_s
+    period_us = prober.period_us(path.rate_scale, frames if isinstance(frames, int) else None)
+    with prober.probing(first, second, period_us) as probing:
         pause(SETTLED_S)
         yield OutageWatch(probing, say)
 

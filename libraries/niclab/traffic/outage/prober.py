@@ -24,6 +24,8 @@ PERIOD_US = 1000
 FULL_RATE_US = 5.0
 """Assumption: a packet in so many microseconds of a path at its full rate is what one processor carries with ease, each
 way; probes that come faster queue up, and are late and lost by themselves."""
+CARD_SHARE = 4
+"""Assumption: one in so many of the frames that a card carries in a second is no load."""
 LIMIT_S = 300.0
 """The programs end by themselves after this."""
 READY_WITHIN_S = 20.0
@@ -81,16 +83,18 @@ class Probing:
         return self.report
 
 
-def period_us(rate_scale: float) -> int:
+def period_us(rate_scale: float, frames_per_s: int | None = None) -> int:
     """Choose the time between two packets over a path: a millisecond where that is no load.
 
     Args:
         rate_scale: Line rate divided by the rate of the path.
+        frames_per_s: Frames that the card carries in a second at line rate; None: nobody knows a limit.
 
     Returns:
         The time in microseconds.
     """
-    return max(PERIOD_US, round(FULL_RATE_US * rate_scale))
+    of_card_us = 0.0 if frames_per_s is None else 1e6 * CARD_SHARE * rate_scale / frames_per_s
+    return max(PERIOD_US, round(FULL_RATE_US * rate_scale), round(of_card_us))
 
 
 @contextmanager
