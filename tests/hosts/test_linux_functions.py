@@ -99,6 +99,28 @@ def test_the_number_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         assert file.read_text() == f"{now}\n"
 
 
+def test_a_driver_that_only_functions_have_needed_is_unloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the command itself, whose modprobe is another one: igbvf was not there, and overlay was."""
+    port, tools = tmp_path / PCI, tmp_path / "tools"
+    monkeypatch.setattr(linux, "MODULES", str(tmp_path / "modules"))
+    (tmp_path / "modules").write_text("overlay 126976 0 - Live 0x0\nigb 294912 0 - Live 0x0\n")
+    for number, module in ((0, "igbvf"), (1, "igbvf"), (2, "overlay")):
+        (tmp_path / module).mkdir(exist_ok=True)
+        (port / f"virtfn{number}" / "driver").mkdir(parents=True)
+        (port / f"virtfn{number}" / "driver" / "module").symlink_to(tmp_path / module)
+    (port / "sriov_totalvfs").write_text("7\n")
+    (port / "sriov_numvfs").write_text("0\n")
+    tools.mkdir()
+    (tools / "modprobe").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n')
+    (tools / "modprobe").chmod(0o755)
+    monkeypatch.setattr(linux.LinuxFunctions, "_folder", lambda *_: str(port))
+    back = LinuxHost(_Here(), "dut").functions.restoring(PCI)
+    (port / "sriov_numvfs").write_text("3\n")
+    subprocess.run(["sh", "-ec", back], check=True, env={"PATH": f"{tools}:/usr/bin:/bin"})
+    assert (port / "sriov_numvfs").read_text() == "0\n"
+    assert (tmp_path / "said").read_text() == "-r igbvf\n"
+
+
 def test_freebsd_says_why_there_are_none() -> None:
     host = FreeBsdHost(FakeShell({}), "dut").functions
     asked = (

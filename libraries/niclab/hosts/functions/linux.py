@@ -16,6 +16,8 @@ from niclab.hosts.functions.function_records import (
 from niclab.hosts.linux_commands import LinuxCommands
 from niclab.hosts.settings.settings_records import Attempt
 
+MODULES = "/proc/modules"
+"""Not there where the kernel has everything in itself."""
 MADE_WITHIN_S = 120
 """Assumption: a driver looks at one function after the other, some for seconds."""
 
@@ -58,10 +60,15 @@ class LinuxFunctions(LinuxCommands):
         return self._set(iface, f"vf {int(number)} spoofchk {'on' if on else 'off'}")
 
     def restoring(self, address: str) -> str:
-        """A command that brings the number of functions back to what it is now."""
-        file, now = f"{self._folder(address)}/sriov_numvfs", self.count(address).now
+        """A command that brings their number back to what it is now, and unloads a driver that is not there now."""
+        folder, now = self._folder(address), self.count(address).now
+        loaded = " ".join(self._run(f"[ ! -e {MODULES} ] || cut -d' ' -f1 {MODULES}").split())
+        each = '[ ! -e "$module" ] || basename "$(readlink -f "$module")"'
+        drivers = f"drivers=$(for module in {folder}/virtfn*/driver/module; do {each}; done | sort -u)"
+        file = f"{folder}/sriov_numvfs"
         back = f"echo 0 > {file} && {{ [ {now} = 0 ] || echo {now} > {file}; }}"
-        return f'[ "$(cat {file})" = {now} ] || {{ {back}; }}'
+        unload = f'case " {loaded} " in *" $driver "*) ;; *) modprobe -r "$driver" || exit;; esac'
+        return f'{drivers}; [ "$(cat {file})" = {now} ] || {{ {back}; }} && for driver in $drivers; do {unload}; done'
 
     def _set(self, iface: str, words: str) -> Attempt[tuple[FunctionRules, ...]]:
         change, show = f"ip link set dev {interface_name(self.name, iface)} {words}", self._show_rules(iface)
