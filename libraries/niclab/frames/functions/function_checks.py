@@ -37,7 +37,7 @@ SEEN_WITHIN_S = 10.0
 
 
 class _Sending:
-    """Streams between the peer, a port of the dut and its functions."""
+    """Streams between the peer, a port of the dut and its functions, so slow that all of them fit on the wire."""
 
     def __init__(self, run: Run, port: Port, functions: Sequence[Port]) -> None:
         self.peer, self.port, self.functions = run.bench.partner(port), port, functions
@@ -46,7 +46,7 @@ class _Sending:
     def stream(self, name: str, sender: Port, receiver: Port, **spec: object) -> FrameStream:
         """Frames from one to another; ``spec``: other fields of the frames than the two addresses."""
         frame = replace(FrameSpec(self.macs[sender], self.macs[receiver]), **spec)  # type: ignore[arg-type]
-        return FrameStream(name, sender, receiver, COUNT, SIZES, frame)
+        return FrameStream(name, sender, receiver, COUNT, SIZES, frame, per_s=PER_S)
 
     def both_ways(self) -> list[FrameStream]:
         """Frames of everyone with the peer, both ways."""
