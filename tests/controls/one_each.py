@@ -265,19 +265,17 @@ def meddles(defect: str, does: str, red: str, says: str) -> Each:
 _FOREIGN_VLAN = 'ip link set dev "$port" vf 1 vlan 7'
 FUNCTIONS = (
     shell(
-        "six functions",
+        "six-functions",
         "Every Port Makes All Of Its Virtual Functions",
         CARD,
         "offers 6 virtual functions; expected 7",
         do=_SIX.format("echo 6 > /run/six; mount --bind /run/six $file"),
         undo=_SIX.format("umount $file"),
     ),
+    meddles("function-in-vlan", _FOREIGN_VLAN, "Virtual Functions Carry Their Own Frames", "to its own address: 0 of"),
+    meddles("function-in-other-vlan", _FOREIGN_VLAN, "Virtual Functions Keep Their VLAN", "frames next to the VLAN"),
     meddles(
-        "function in a VLAN", _FOREIGN_VLAN, "Virtual Functions Carry Their Own Frames", "to its own address: 0 of"
-    ),
-    meddles("function in another VLAN", _FOREIGN_VLAN, "Virtual Functions Keep Their VLAN", "frames next to the VLAN"),
-    meddles(
-        "function without link",
+        "function-without-link",
         'ip link set dev "${port}v1" down',
         "Virtual Functions Survive Their Port",
         "has no carrier 30 s after its port has",

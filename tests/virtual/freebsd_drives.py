@@ -320,6 +320,19 @@ def hash_fields(one: Server) -> None:
     )
 
 
+def functions(one: Server) -> None:
+    made, address = one.host.functions, "0000:01:00.0"
+    not_offered(
+        partial(made.count, address),
+        partial(made.set_count, address, 1),
+        partial(made.functions, address),
+        partial(made.rules, one.port),
+        partial(made.set_vlan, one.port, 0, 5),
+        partial(made.set_spoof_check, one.port, 0, True),
+        partial(made.restoring, address),
+    )
+
+
 def not_offered(*asked: Callable[[], object]) -> None:
     for each in asked:
         with pytest.raises(NotApplicable):
@@ -409,6 +422,8 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "bonds.modules": lambda one: one.sh(*map(one.host.undo.load_driver, one.host.bonds.modules())),
     "queues.receive_hash queues.set_weights queues.set_key queues.restoring_table queues.restoring_key": hashes,
     "queues.fields queues.set_fields queues.restoring_fields queues.frames": hash_fields,
+    "functions.count functions.set_count functions.functions functions.restoring": functions,
+    "functions.rules functions.set_vlan functions.set_spoof_check": functions,
     "system.reboot": down,
     "system.panic_command": panic,
 }
