@@ -262,7 +262,10 @@ def meddles(defect: str, does: str, red: str, says: str) -> Each:
     return shell(defect, red, CARD, says, do=_MEDDLES.format(does), undo="rm -f /run/meddles")
 
 
-_FOREIGN_VLAN = 'ip link set dev "$port" vf 1 vlan 7'
+_FOREIGN_VLAN = """\
+[ "$(cat "/sys/class/net/${port}v1/carrier")" != 1 ] || ip link show dev "$port" | grep -q "vf 1 .*vlan 7" ||
+ip link set dev "$port" vf 1 vlan 7"""
+"""Only when it has a link: igb of Linux 6.1 locks up where a VLAN is set while it makes functions."""
 FUNCTIONS = (
     shell(
         "six-functions",
