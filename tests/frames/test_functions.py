@@ -20,6 +20,7 @@ from niclab.hosts.errors import NotOffered
 from niclab.hosts.functions.function_records import FunctionCount, FunctionRules, VirtualFunction
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
+from VirtualFunctions import VirtualFunctions
 
 Check = Callable[[Run, Callable[[str], object]], None]
 MOST, PORT = 3, "m0"
@@ -284,3 +285,24 @@ def test_a_model_that_checks_no_source_is_declared(clean: Namespaces, monkeypatc
 def test_a_stream_of_a_function_is_of_the_dut(clean: Namespaces) -> None:
     port = replace(clean.ports["dut.p0"], key="p0v0", pci="0000:01:10.0")
     assert (port.name, port.place) == ("dut.p0v0", "dut.p0v0 (0000:01:10.0)")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "check"),
+    [
+        (VirtualFunctions.every_port_should_make_all_of_its_functions, "made_and_removed"),
+        (VirtualFunctions.functions_should_carry_their_own_frames, "carry_frames"),
+        (VirtualFunctions.functions_should_refuse_spoofed_addresses, "refuse_spoofed"),
+        (VirtualFunctions.functions_should_keep_their_vlan, "keep_their_vlan"),
+        (VirtualFunctions.functions_should_leave_other_ports, "leave_other_ports"),
+        (VirtualFunctions.functions_should_survive_their_port, "survive_their_port"),
+    ],
+)
+def test_each_keyword_makes_its_check(
+    monkeypatch: pytest.MonkeyPatch, keyword: Callable[[VirtualFunctions], None], check: str
+) -> None:
+    asked, current = list[object](), object()
+    monkeypatch.setattr(VirtualFunctions, "run", current)
+    monkeypatch.setattr(function_checks, check, lambda run, _: asked.append(run))
+    keyword(VirtualFunctions())
+    assert asked == [current]

@@ -127,7 +127,6 @@ def test_freebsd_says_why_there_are_none() -> None:
         lambda: host.count(PCI),
         lambda: host.set_count(PCI, 1),
         lambda: host.functions(PCI),
-        lambda: host.rules("igb0"),
         lambda: host.set_vlan("igb0", 0, 5),
         lambda: host.set_spoof_check("igb0", 0, True),
         lambda: host.restoring(PCI),

@@ -326,7 +326,6 @@ def functions(one: Server) -> None:
         partial(made.count, address),
         partial(made.set_count, address, 1),
         partial(made.functions, address),
-        partial(made.rules, one.port),
         partial(made.set_vlan, one.port, 0, 5),
         partial(made.set_spoof_check, one.port, 0, True),
         partial(made.restoring, address),
@@ -423,7 +422,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "queues.receive_hash queues.set_weights queues.set_key queues.restoring_table queues.restoring_key": hashes,
     "queues.fields queues.set_fields queues.restoring_fields queues.frames": hash_fields,
     "functions.count functions.set_count functions.functions functions.restoring": functions,
-    "functions.rules functions.set_vlan functions.set_spoof_check": functions,
+    "functions.set_vlan functions.set_spoof_check": functions,
     "system.reboot": down,
     "system.panic_command": panic,
 }

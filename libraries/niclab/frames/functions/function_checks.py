@@ -230,8 +230,8 @@ def leave_other_ports(run: Run, say: Say) -> None:
         CardFailure: A frame of another port is lost or damaged, or they are not made or do not go.
         NotApplicable: The dut has one port on a path.
     """
-    port, bench = _port(run), FrameBench(run)
-    most = offered(run, port).most
+    port = _port(run)
+    most, bench = offered(run, port).most, FrameBench(run)
     others = [each for each in bench.ports if each not in (port, run.bench.partner(port))]
     if not others:
         raise NotApplicable(f"{port.place} is the only port of the dut on a path")

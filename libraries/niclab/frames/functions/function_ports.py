@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from niclab.bench.records import Port, Role
 from niclab.checks.asked import Say, dut
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided, fail_with
-from niclab.core.wait import pause
+from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.functions.function_records import FunctionCount, VirtualFunction
 from niclab.hosts.functions.linux import MADE_WITHIN_S
@@ -125,11 +125,11 @@ def _made(run: Run, port: Port, count: int) -> list[Port]:
 
 def _bound(run: Run, port: Port, count: int) -> Sequence[VirtualFunction]:
     """The functions of a port, when all have an interface that keeps its name, or when the time is over."""
-    until, before = time.monotonic() + BOUND_WITHIN_S, tuple[VirtualFunction, ...]()
+    deadline, before = Deadline(BOUND_WITHIN_S), tuple[VirtualFunction, ...]()
     while True:
         found = dut(run).functions.functions(port.pci)
         is_whole = len(found) == count and all(each.iface for each in found)
-        if (is_whole and found == before) or time.monotonic() > until:
+        if (is_whole and found == before) or deadline.expired:
             return found
         before = found
         pause(LOOK_EVERY_S)

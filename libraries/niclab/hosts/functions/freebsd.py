@@ -31,10 +31,6 @@ class FreeBsdFunctions:
         self._none(address)
 
     @not_available(_BY_FILE)
-    def rules(self, iface: str) -> tuple[FunctionRules, ...]:
-        self._none(iface)
-
-    @not_available(_BY_FILE)
     def set_vlan(self, iface: str, number: int, vlan_id: int) -> Attempt[tuple[FunctionRules, ...]]:
         self._none(f"{iface}, function {number}, VLAN {vlan_id}")
 

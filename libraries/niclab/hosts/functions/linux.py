@@ -31,25 +31,22 @@ class LinuxFunctions(LinuxCommands):
         Raises:
             NotOffered: The port has none, or its driver, the kernel or the server's firmware offers none.
         """
-        show = self._show(address)
-        return self._there(address, self._read(show, read_function_count))
+        show = f"cd {self._folder(address)} && if [ -e sriov_totalvfs ]; then cat sriov_totalvfs sriov_numvfs"
+        found = self._read(f"{show}; else echo {NONE}; fi", read_function_count)
+        if found is None:
+            raise NotOffered(f"{self.name}: {address}: the system offers no virtual functions (sriov_totalvfs)")
+        return found
 
     def set_count(self, address: str, count: int) -> Attempt[FunctionCount]:
         """Let a port have so many: 0, or any number where it has none."""
         change = f"echo {int(count)} > {self._folder(address)}/sriov_numvfs"
-        result = self._try(change, timeout_s=MADE_WITHIN_S)
-        refused = self._refused(change, result, 0)
-        return Attempt(refused, self.count(address))
+        return Attempt(self._told(change, timeout_s=MADE_WITHIN_S), self.count(address))
 
     def functions(self, address: str) -> tuple[VirtualFunction, ...]:
         """Return those that there are, each with its interface."""
         each = 'echo "$link $(basename "$(readlink -f $link)") $(ls $link/net 2> /dev/null | tr "\\n" " ")"'
         show = f'cd {self._folder(address)} && for link in virtfn*; do [ ! -e "$link" ] || {each}; done'
         return self._read(show, read_functions)
-
-    def rules(self, iface: str) -> tuple[FunctionRules, ...]:
-        """Return what a port enforces on each."""
-        return self._read(self._show_rules(iface), read_function_rules)
 
     def set_vlan(self, iface: str, number: int, vlan_id: int) -> Attempt[tuple[FunctionRules, ...]]:
         """Put a function into a VLAN of whose tags it sees nothing; 0: into none."""
@@ -71,21 +68,10 @@ class LinuxFunctions(LinuxCommands):
         return f'{drivers}; [ "$(cat {file})" = {now} ] || {{ {back}; }} && for driver in $drivers; do {unload}; done'
 
     def _set(self, iface: str, words: str) -> Attempt[tuple[FunctionRules, ...]]:
-        change, show = f"ip link set dev {interface_name(self.name, iface)} {words}", self._show_rules(iface)
+        name = interface_name(self.name, iface)
+        change, show = f"ip link set dev {name} {words}", f"ip -d -j link show dev {name}"
         refused, shown = self._told_and_shown(change, show)
         return Attempt(refused, self._understood(show, read_function_rules, shown))
-
-    def _show(self, address: str) -> str:
-        show = f"cd {self._folder(address)} && if [ -e sriov_totalvfs ]; then cat sriov_totalvfs sriov_numvfs"
-        return f"{show}; else echo {NONE}; fi"
-
-    def _show_rules(self, iface: str) -> str:
-        return f"ip -d -j link show dev {interface_name(self.name, iface)}"
-
-    def _there(self, address: str, found: FunctionCount | None) -> FunctionCount:
-        if found is None:
-            raise NotOffered(f"{self.name}: {address}: the system offers no virtual functions (sriov_totalvfs)")
-        return found
 
     def _folder(self, address: str) -> str:
         return f"/sys/bus/pci/devices/{pci_address(self.name, address)}"
