@@ -38,7 +38,10 @@ GREETING_S = 5.0
 """Time for a server that is up to greet on a busy host; 0.3 s on a quiet one."""
 SHUTDOWN_S = 15.0
 CLOCK_ERROR_S = 1.0
-"""A guest's clock may be off by so much after a boot; a processor counter calibrated wrongly is off by much more."""
+"""A guest's clock may be off by so much after a boot; a processor counter calibrated wrongly is off by much more.
+
+Half of it is the clock chip's: it counts whole seconds, and Linux takes the middle of one (drivers/rtc/class.c,
+rtc_hctosys()). The rest is for the time between the kernel's reading and its setting, 0.1 s on a busy host."""
 
 
 class BenchError(Exception):
