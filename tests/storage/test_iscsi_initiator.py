@@ -72,6 +72,8 @@ class Dut:
         (folder / "bin/daemon").mkdir()
         (folder / "bin/daemon/iscsid").symlink_to("/usr/bin/sleep")
         daemon = f"{folder}/bin/daemon/iscsid 60 </dev/null >/dev/null 2>&1 & echo $! > $4; : > {folder}/socket"
+        # as a real one, which is itself long before it listens: a child of the shell has the shell's name at first
+        daemon += '; c=; until [ "$c" = iscsid ]; do read -r c < "/proc/$!/comm"; done'
         self._program("iscsid", daemon)
         self._program(
             "iscsiadm",
