@@ -30,7 +30,8 @@ class Settings(BenchLibrary):
         Raises:
             CardFailure: A ring does not keep to the sheet, does not come back, or costs the link.
             BenchFault: A size could not be put back.
-            NotApplicable: The sheet does not know the ring or its largest size.
+            NotApplicable: The sheet names no such ring, or knows no size of one that the driver does not offer.
+            SheetUnknown: The sheet does not know its largest size.
         """
         ring_sizes.over_range(self.run, ring, logger.info)
 
@@ -45,7 +46,8 @@ class Settings(BenchLibrary):
             CardFailure: Each change of a ring loses memory that does not come back.
             BenchFault: The dut has less memory available than estimated, or a ring could not be put back.
             Undecided: Memory goes while no ring is changed as well.
-            NotApplicable: The sheet does not know the largest rings or the largest MTU.
+            NotApplicable: The sheet knows no rings of a driver that does not offer them either.
+            SheetUnknown: The sheet does not know the largest rings or the largest MTU.
         """
         ring_memory.fit_in_memory(self.run, logger.info)
 

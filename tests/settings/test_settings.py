@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -473,6 +474,59 @@ def test_a_section_of_unknown_facts_alone_is_never_green(
     settings_of(bench)
     with pytest.raises(SheetUnknown, match=f"^sheet intel-82574l knows nothing of {what} as delivered: test$"):
         delivered(what)
+
+
+NOT_SHOWN = [
+    ("settable: true\n  rx: {max: 4096, default: 256, min: 64}", f"settable: false\n  rx: {{{ANY}}}"),
+    ("tx: {max: 4096, default: 256}", f"tx: {{{ANY}}}"),
+    (
+        "autoneg: true, rx: true, tx: true, settable: true",
+        "autoneg: {unknown: test}, rx: {unknown: test}, tx: {unknown: test}, settable: false",
+    ),
+]
+"""A sheet of rings and pause frames of which nobody knows anything but that they cannot be set, as alteon-acenic's."""
+
+
+QUESTIONS: list[Callable[[], None]] = [
+    lambda: delivered("rings"),
+    lambda: Settings().ring_should_take_its_range("every"),
+    lambda: Settings().largest_rings_should_fit_in_memory(),
+    lambda: delivered("pause"),
+    lambda: Settings().pause_should_be_settable(),
+]
+
+
+def _offered_by(host: Any, settings: FakeSettings, *ifaces: str) -> None:
+    """Rings and pause frames are offered by these ports alone."""
+
+    def offered(read: Callable[[str], object], iface: str) -> object:
+        if iface not in ifaces:
+            raise NotOffered(f"{iface}: Operation not supported")
+        return read(iface)
+
+    host.rings, host.pause = partial(offered, settings.rings), partial(offered, settings.pause)
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+def test_what_sheet_and_driver_lack_alike_is_not_applicable(
+    bench: FakeBench, taken: Run, ask: Callable[[], None]
+) -> None:
+    with_sheet(bench, taken, *NOT_SHOWN)
+    _offered_by(bench.dut, settings_of(bench))
+    with pytest.raises(NotApplicable, match=r"the driver offers none: dut.p0 \(0000:01:00.0\): enp1s0: Oper") as caught:
+        ask()
+    assert not isinstance(caught.value, SheetUnknown)
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
+@pytest.mark.parametrize("ifaces", [("enp1s0", "enp2s0"), ("enp2s0",)])
+def test_what_a_driver_shows_and_the_sheet_does_not_know_is_missing(
+    bench: FakeBench, taken: Run, ask: Callable[[], None], ifaces: tuple[str, ...]
+) -> None:
+    with_sheet(bench, taken, *NOT_SHOWN)
+    _offered_by(bench.dut, settings_of(bench), *ifaces)
+    with pytest.raises(SheetUnknown, match=r"knows nothing of (rings|pause) as delivered: test$"):
+        ask()
 
 
 @pytest.mark.parametrize("names", [(), ("rx-frames", "tx-frames", "rx-usecs-irq", "sample-interval")])

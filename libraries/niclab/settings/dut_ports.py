@@ -152,23 +152,43 @@ def chosen_rows(run: Run, name: str, rows: dict[str, T], what: str) -> dict[str,
     return chosen
 
 
-def require_known(run: Run, section: str, facts: Iterable[object]) -> None:
+def require_known(
+    run: Run, section: str, facts: Iterable[object], reading: Callable[[DutPort], object] | None = None
+) -> None:
     """Require that the sheet knows at least one fact of a section: a check that judges nothing is never green.
 
     Args:
         run: The current run.
         section: Name of the section, for the message.
         facts: Its facts as delivered.
+        reading: Reads the section from a port, where the sheet says that it cannot be set. Where the sheet knows nothing
+            and no port's driver offers it either, both say the same: there is none.
 
     Raises:
         SheetUnknown: It knows none of those it names.
-        NotApplicable: It names none.
+        NotApplicable: It names none, or the driver offers none.
     """
     named = [fact for fact in facts if fact is not None]
     why = list(dict.fromkeys(fact.unknown for fact in named if isinstance(fact, Unknown)))
-    if all(isinstance(fact, Unknown) for fact in named):
-        said = f"sheet {run.card.name} knows nothing of {section} as delivered"
-        raise SheetUnknown(f"{said}: {'; '.join(why)}") if why else NotApplicable(said)
+    if not all(isinstance(fact, Unknown) for fact in named):
+        return
+    said = f"sheet {run.card.name} knows nothing of {section} as delivered"
+    if reading is not None and (words := _offers_none(run, reading)):
+        raise NotApplicable(f"{said}, and the driver offers none: {words}")
+    raise SheetUnknown(f"{said}: {'; '.join(why)}") if why else NotApplicable(said)
+
+
+def _offers_none(run: Run, reading: Callable[[DutPort], object]) -> str | None:
+    """The first port's words where no port's driver offers what is read."""
+    words = list[str]()
+    for dut in dut_ports(run):
+        try:
+            reading(dut)
+        except NotOffered as error:
+            words.append(f"{dut.place}: {error}")
+        else:
+            return None
+    return words[0]
 
 
 def settled(read: Callable[[], T], done: Callable[[T], bool], within_s: float) -> T:

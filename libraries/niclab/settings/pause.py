@@ -69,16 +69,26 @@ def as_delivered(run: Run) -> None:
 
     Raises:
         CardFailure: A port has another flow control.
-        NotApplicable: The sheet knows nothing of it.
+        NotApplicable: The sheet knows nothing of it, and the driver does not offer it.
+        SheetUnknown: The sheet knows nothing of what the driver shows.
     """
     section, problems = run.card.section(run.card.pause, "pause"), list[str]()
     facts = {"autoneg": section.autoneg, "rx": section.rx, "tx": section.tx}
-    require_known(run, "pause", facts.values())
+    require_known(run, "pause", facts.values(), None if section.settable else read_pause)
     for dut in dut_ports(run):
         shown = dut.ask("pause frames", dut.host.settings.pause)
         for name, fact in facts.items():
             problems += dut.compare(f"pause {name}", switches(shown)[name], fact)
     fail_with(problems)
+
+
+def read_pause(dut: DutPort) -> Pause:
+    """Read the pause frames of a port.
+
+    Raises:
+        NotOffered: Its driver has none to show.
+    """
+    return dut.host.settings.pause(dut.iface)
 
 
 def switched(run: Run) -> None:
@@ -92,11 +102,12 @@ def switched(run: Run) -> None:
     Raises:
         CardFailure: A port does not keep to the sheet, or its pause frames do not come back.
         BenchFault: They could not be put back.
-        NotApplicable: The sheet says nothing about them, or only that nothing shows them.
+        NotApplicable: The sheet says nothing about them, or knows none of a driver that does not offer them.
+        SheetUnknown: The sheet knows nothing of those that the driver shows.
     """
     section, problems = run.card.section(run.card.pause, "pause"), list[str]()
     if not section.settable:
-        require_known(run, "pause", [section.autoneg, section.rx, section.tx])
+        require_known(run, "pause", [section.autoneg, section.rx, section.tx], read_pause)
     for dut in dut_ports(run):
         before = dut.ask("pause frames", dut.host.settings.pause)
         with dut.put_back("pause frames are switched", dut.host.undo.pause(dut.iface)):

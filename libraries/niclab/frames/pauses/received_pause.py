@@ -23,7 +23,7 @@ from niclab.hosts.settings.ethtool_records import Pause
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.settings.dut_ports import DutPort, refusal, require_known
-from niclab.settings.pause import not_back, put, switches
+from niclab.settings.pause import not_back, put, read_pause, switches
 
 Say = Callable[[str], object]
 
@@ -51,14 +51,15 @@ def heeded(run: Run, say: Say) -> None:
         BenchFault: A program fails, the peer loses its link, or a setting could not be put back.
         Undecided: A server stood still, the peer did not hold the pause, or nobody knows whether pause frames reached
             the dut, or why it was silent.
-        NotApplicable: Every path leads through a switch, or a server does not run Linux.
-        SheetUnknown: The sheet does not know whether pause frames are heeded, and they cannot be set.
+        NotApplicable: Every path leads through a switch, a server does not run Linux, or the sheet knows no pause frames of
+            a driver that does not offer them either.
+        SheetUnknown: The sheet does not know whether pause frames that the driver shows and cannot set are heeded.
         Deviation: The bench declares that its emulated card heeds none.
     """
     section = run.card.section(run.card.pause, "pause")
     states = [on for on in (True, False) if section.settable or section.rx is on]
     if not states:
-        require_known(run, "pause", [section.rx])
+        require_known(run, "pause", [section.rx], read_pause)
     if declared := run.bench.deviation(run.card.name, SiliconFact.RECEIVED_PAUSE):
         raise declared.verdict("a port stops sending while pause frames come, if they are heeded")
     for role in Role:

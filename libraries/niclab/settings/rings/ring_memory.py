@@ -10,8 +10,8 @@ from niclab.card import RingFacts
 from niclab.core.verdict import BenchFault, Undecided, fail_with
 from niclab.core.wait import Deadline, pause
 from niclab.run.run import Run
-from niclab.settings.dut_ports import DutPort, Show, dut_ports
-from niclab.settings.rings.ring_sizes import RingSize
+from niclab.settings.dut_ports import DutPort, Show, dut_ports, require_known
+from niclab.settings.rings.ring_sizes import RingSize, read_rings
 
 TSO_BYTES = 64 << 10
 """Bytes that one transmit descriptor may hold with segmentation offload."""
@@ -62,11 +62,14 @@ def fit_in_memory(run: Run, show: Show) -> None:
         CardFailure: Each change of a ring loses memory that does not come back.
         BenchFault: The dut has less memory available than estimated, or a ring could not be put back.
         Undecided: Memory goes while no ring is changed as well.
-        NotApplicable: The sheet does not know the largest rings or the largest MTU.
+        NotApplicable: The sheet knows no rings of a driver that does not offer them either.
+        SheetUnknown: The sheet does not know the largest rings or the largest MTU.
     """
     card, system = run.card, run.server(Role.DUT).description.os
     rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
     assert isinstance(rings, RingFacts)
+    if not rings.settable:
+        require_known(run, "rings", [rings.largest(rings.rx), rings.largest(rings.tx)], read_rings)
     mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
     rx = card.known(rings.largest(rings.rx), "rings.rx.max")
     tx = card.known(rings.largest(rings.tx), "rings.tx.max")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from niclab.card import Ring, RingFacts
 from niclab.core.verdict import fail_with
-from niclab.hosts.settings.ethtool_records import RingSizes
+from niclab.hosts.settings.ethtool_records import Rings, RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.dut_ports import DutPort, Show, chosen_rows, driver_section, dut_ports, require_known
@@ -22,10 +22,13 @@ def as_delivered(run: Run) -> None:
 
     Raises:
         CardFailure: A ring has another size or maximum.
-        NotApplicable: The sheet knows nothing of the rings.
+        NotApplicable: The sheet knows nothing of rings that the driver does not offer.
+        SheetUnknown: The sheet knows nothing of those that it shows.
     """
-    rings, problems = _by_name(_section(run)), list[str]()
-    require_known(run, "rings", [fact for ring in rings.values() for fact in (ring.default, ring.max)])
+    section, problems = _section(run), list[str]()
+    rings = _by_name(section)
+    facts = [fact for ring in rings.values() for fact in (ring.default, ring.max)]
+    require_known(run, "rings", facts, None if section.settable else read_rings)
     for dut in dut_ports(run):
         shown = dut.ask("rings", dut.host.settings.rings)
         for name, ring in rings.items():
@@ -48,10 +51,14 @@ def over_range(run: Run, ring: str, show: Show) -> None:
     Raises:
         CardFailure: A ring does not keep to the sheet, does not come back, or costs the link.
         BenchFault: A size could not be put back.
-        NotApplicable: The sheet does not know the ring or its largest size.
+        NotApplicable: The sheet names no such ring, or knows no size of one that the driver does not offer.
+        SheetUnknown: The sheet does not know its largest size.
     """
     section, problems = _section(run), list[str]()
-    for name, fact in chosen_rows(run, ring, _by_name(section), "ring").items():
+    rows = chosen_rows(run, ring, _by_name(section), "ring")
+    if not section.settable:
+        require_known(run, "rings", map(section.largest, rows.values()), read_rings)
+    for name, fact in rows.items():
         largest = run.card.known(section.largest(fact), f"rings.{name}.max")
         least = fact.min if isinstance(fact.min, int) else None
         for dut in dut_ports(run):
@@ -87,8 +94,17 @@ class RingSize:
         return self.dut.put_back(f"{self.what} is set", self.dut.host.undo.rings(self.dut.iface))
 
 
+def read_rings(dut: DutPort) -> Rings:
+    """Read the rings of a port.
+
+    Raises:
+        NotOffered: Its driver has none to show.
+    """
+    return dut.host.settings.rings(dut.iface)
+
+
 def _section(run: Run) -> RingFacts:
-    return driver_section(run, "rings", RingFacts, lambda dut: dut.host.settings.rings(dut.iface))
+    return driver_section(run, "rings", RingFacts, read_rings)
 
 
 def _not_as_delivered(dut: DutPort, name: str, ring: Ring, found: int | None) -> list[str]:
