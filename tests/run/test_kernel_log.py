@@ -14,7 +14,7 @@ from test_failure_evidence import run
 from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.hosts.kernel.kernel_log import KernelLook
+from niclab.hosts.kernel.kernel_log import KernelLine, KernelLook
 from niclab.report.own_checks.last_look import last_look_check
 from niclab.report.verdicts import Verdict, classify
 from niclab.run import run as runs
@@ -290,6 +290,25 @@ def test_two_lines_of_one_kernel_that_say_who_it_is_are_one_boot(
     taken.server(Role.DUT).reboot()
     bench.consoles[Role.DUT].text += BANNER.splitlines()[0] + "\r\n" + BANNER
     assert watch.look() == []
+
+
+DOWN = "igb 0000:01:00.0 enp1s0: igb: enp1s0 NIC Link is Down"
+RESET = "igb 0000:01:00.0 enp1s0: Reset adapter"
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize(
+    ("log", "is_found"), [((DOWN, RESET), False), ((RESET,), True), ((), True)], ids=["excused", "not", "lost"]
+)
+def test_a_console_of_errors_alone_does_not_hide_what_excuses_them(
+    bench: FakeBench, taken: Run, watch: KernelWatch, role: Role, log: tuple[str, ...], is_found: bool
+) -> None:
+    """As igb's reset after a link loss under load, on a console that still waits for the banner of an ordered boot."""
+    taken.server(role).press_reset()
+    assert watch.look() == []
+    bench.consoles[role].text += stamped(RESET)
+    host(bench, role).kernel_said += tuple(KernelLine(12.345678, text) for text in log)
+    assert [str(each) for each in watch.look()] == [f"{role.value} kernel: device reset: {RESET}"] * is_found
 
 
 PANIC_BY_LAB = stamped("sysrq: Trigger a crash", "Kernel panic - not syncing: sysrq triggered crash", *OOPS)

@@ -237,10 +237,15 @@ class KernelWatch:
     def _troubles(
         self, server: Server, console: Sequence[KernelLine], lines: Sequence[KernelLine]
     ) -> list[KernelTrouble]:
-        """Return the trouble that console and log report; the same trouble in both is one."""
+        """Return the trouble that console and log report; the same trouble in both is one.
+
+        A line that the log has as well is judged there alone: a console shows errors only, and not what excuses them.
+        """
         of_log = server.host.system.trouble(lines)
         known = {each.words.strip() for each in of_log}
-        heard = [each for each in server.host.system.trouble(console) if each.words.strip() not in known]
+        logged = {(line.seconds, line.text.strip()) for line in lines if line.seconds is not None}
+        alone = [line for line in console if (line.seconds, line.text.strip()) not in logged]
+        heard = [each for each in server.host.system.trouble(alone) if each.words.strip() not in known]
         return [each for each in (*heard, *of_log) if not self._is_harmless(each)]
 
     def _is_harmless(self, trouble: KernelTrouble) -> bool:
