@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import shutil
 import struct
 import subprocess
@@ -196,7 +197,18 @@ def test_every_probe_of_the_e1000e_driver_has_its_word() -> None:
     assert line.split() == ["options", "e1000e", f"IntMode={','.join('1' * 32)}"]
 
 
-def test_the_queue_of_the_emulated_card_has_the_rate_of_its_cable() -> None:
+@pytest.mark.parametrize(("driver", "name"), [("igb", "intel-82576"), ("e1000e", "intel-82574l")])
+@pytest.mark.parametrize("mtu", [576, 1500, 9000])
+def test_the_queue_of_an_emulated_card_never_outruns_its_cable(driver: str, name: str, mtu: int) -> None:
+    """Counted as sch_tbf.c does it: the packet's bytes with the headers of each segment, and the overhead once."""
     rules = (Path(image.__file__).parent / "guest/root/etc/udev/rules.d/90-wire.rules").read_text()
-    card = cardmodel.card("intel-82574l")
-    assert f" rate {card.line_rate_mbps / card.rate_scale:g}mbit " in rules
+    (rule,) = [line for line in rules.splitlines() if f'DRIVERS=="{driver}' in line]
+    found = re.search(r" rate (\d+)kbit .* overhead (\d+)", rule)
+    assert found is not None
+    rate_mbps, overhead = int(found[1]) / 1000, int(found[2])
+    card = cardmodel.card(name)
+    cable_mbps = card.line_rate_mbps / card.rate_scale
+    segments, header = 65535 // mtu, 14
+    frames = segments * (mtu + header)
+    assert 0.94 * cable_mbps < rate_mbps
+    assert rate_mbps * (frames + segments * overhead) / (frames + overhead) < cable_mbps
