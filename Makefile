@@ -104,7 +104,8 @@ $(STAMP): requirements.lock ci/locks/pip.lock pyproject.toml
 	python3 -m venv $(VENV)
 	$(PIP) --require-hashes --requirement ci/locks/pip.lock
 	$(PIP) --require-hashes --requirement requirements.lock
-	$(PIP) --no-deps --no-build-isolation --editable .
+	@# setuptools takes each folder of data for a package that was forgotten, and says so in a thousand lines
+	PYTHONWARNINGS=ignore $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(DEV_STAMP): $(STAMP) requirements-dev.lock
