@@ -678,7 +678,12 @@ class FakeSsh:
                 self.host.by_iface(iface).mtu = int(mtu)
             case ["ip", "address", "flush", "dev", iface, "to", address]:
                 nic = self.host.by_iface(iface)
-                nic.addresses = [known for known in nic.addresses if known != address]
+                nic.addresses = [known for known in nic.addresses if known.partition("/")[0] != address]
+            case ["ip", "link", "set", "dev", _, "nomaster"]:
+                return ""
+            case ["ip", "address", "replace", address, "dev", iface]:
+                nic = self.host.by_iface(iface)
+                nic.addresses = [*(known for known in nic.addresses if known != address), address]
             case ["uname", "-r"]:
                 return f"{KERNEL}\n"
             case ["rm", "-rf", "/tmp/niclab.*", "/tmp/niclab-job.*"]:

@@ -28,7 +28,7 @@ def killed(bench: FakeBench) -> Run:
     run.part(PreparedPorts).prepare()
     runs._CURRENT.clear()
     run._stack.close()
-    for command in (UNDO, "ip address flush dev enp1s0 to 198.18.10.1/24"):
+    for command in (UNDO, "ip address flush dev enp1s0 to 198.18.10.1"):
         bench.ssh[Role.DUT].replies[command] = NO_DEVICE
     return run
 

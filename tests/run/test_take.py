@@ -255,7 +255,7 @@ class TestLinks:
             ]
             for change, pending in host.changes:
                 iface, what = change.split()
-                flush = f"ip address flush dev {iface} to {what}"
+                flush = f"ip address flush dev {iface} to {what.partition('/')[0]}"
                 assert (LINK_DOWN[iface] if what == "up" else flush) in pending
         before = undos(taken)
         assert len(before) == 8
@@ -264,6 +264,20 @@ class TestLinks:
         taken.part(PreparedPorts).prepare()
         assert undos(taken) == before
         assert all(nic.admin_up and len(nic.addresses) == 1 for nic in bench.cables.nics.values())
+
+    @pytest.mark.parametrize("is_killed", [False, True])
+    def test_what_a_boot_costs_a_port_in_use_is_given_back(self, bench: FakeBench, is_killed: bool) -> None:
+        nic, mine = bench.nic("dut.p0"), "198.18.10.1/24"
+        nic.admin_up, nic.addresses = True, ["198.18.10.77/24", mine]
+        taken = bench.take()
+        taken.part(PreparedPorts).prepare()
+        bench.dut.boot()
+        assert (nic.admin_up, nic.addresses) == (False, [])
+        if not is_killed:
+            taken.part(PreparedPorts).prepare()
+            assert nic.admin_up and nic.addresses == [mine]
+        runs.release()
+        assert nic.admin_up and sorted(nic.addresses) == [mine, "198.18.10.77/24"]
 
     def test_what_is_so_already_is_left_alone_also_at_the_end(self, bench: FakeBench) -> None:
         nic = bench.nic("dut.p0")

@@ -59,7 +59,7 @@ def test_traffic_flows_between_addresses_of_its_own(
     with ipv6.steady(taken, path, Role.PEER):
         assert addresses.known == {"dut": ["fd6e:6963:6c61:1::1/64"], "peer": ["fd6e:6963:6c61:1::2/64"]}
         undo = taken.journal.pending()[0].action.command
-        assert undo == "ip address flush dev enp2s0 to fd6e:6963:6c61:1::2/64"
+        assert undo == "ip address flush dev enp2s0 to fd6e:6963:6c61:1::2"
     assert routes == [Route("fd6e:6963:6c61:1::2", "fd6e:6963:6c61:1::1")]
     assert bench and not any("fd6e" in entry.action.command for entry in taken.journal.pending())
 

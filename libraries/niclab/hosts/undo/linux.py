@@ -121,8 +121,11 @@ class LinuxUndo(LinuxCommands):
         return f"echo {int(not answers)} > {_ARP}/{interface_name(self.name, iface)}/arp_ignore"
 
     def address(self, iface: str, cidr: str) -> str:
-        """A command that removes an address, for the journal; no error when it is gone."""
-        return f"ip address flush dev {interface_name(self.name, iface)} to {ip_cidr(self.name, cidr)}"
+        """A command that removes an address, for the journal; no error when it is gone.
+
+        Others of its subnet stay: ``to`` takes a prefix, of which one address is the longest.
+        """
+        return f"ip address flush dev {interface_name(self.name, iface)} to {ip_cidr(self.name, cidr).ip}"
 
     def features(self, iface: str, words: Mapping[str, str]) -> str:
         """Features.

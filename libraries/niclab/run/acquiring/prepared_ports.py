@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Interface
 
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.parallel import side_by_side
@@ -44,6 +45,7 @@ class PreparedPorts:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._first: dict[Port, Interface] = {}  # as a port was before the run changed it
         self._left: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
         self._shown: dict[Role, _Shown] = {}
         self.answered = frozenset[Role]()
@@ -159,20 +161,37 @@ class PreparedPorts:
         except (NoInterface, NoDevice) as error:
             raise whose(self._run, port, error) from error
 
-    def _prepare(self, port: Port, before: Interface) -> None:
-        server, iface = self._run.server_of(port), before.name
-        address = self._run.bench.address(port)
-        if not before.admin_up:
-            undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=False), iface=iface)
-            self._register_once(port.name, f"{iface} was down and is set up", undo)
+    def _prepare(self, port: Port, now: Interface) -> None:
+        server, iface = self._run.server_of(port), now.name
+        if port not in self._first:
+            self._first[port] = now
+            self._keep(port, now)
+        first, address = self._first[port], self._run.bench.address(port)
+        if not now.admin_up:
+            if not first.admin_up:
+                undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=False), iface=iface)
+                self._register_once(port.name, f"{iface} was down and is set up", undo)
             server.host.links.set_link(iface, True)
-        if str(address.ip) not in [entry.address for entry in before.addresses]:
-            command = server.host.undo.address(iface, str(address))
-            undo = Action(ActionKind.SHELL, server.name, command, iface=iface)
-            self._register_once(port.name, f"{iface} gets address {address}", undo)
+        if not _has(now, address):
+            if not _has(first, address):
+                command = server.host.undo.address(iface, str(address))
+                undo = Action(ActionKind.SHELL, server.name, command, iface=iface)
+                self._register_once(port.name, f"{iface} gets address {address}", undo)
             server.host.links.add_address(iface, str(address))
         if self._run.bench.path_of(port).through is Wiring.SWITCH:
             self._let_answer_alone(port, iface)
+
+    def _keep(self, port: Port, first: Interface) -> None:
+        """Keep what a boot or a reload of the driver would cost a port that the run has found in use.
+
+        A member of a bond is left out: its undo would end that.
+        """
+        if first.master is None and (first.admin_up or first.ipv4):
+            server = self._run.server_of(port)
+            command = server.host.undo.port(first.name, first.admin_up, first.ipv4)
+            undo = Action(ActionKind.SHELL, server.name, command, iface=first.name)
+            was = " ".join(["up" if first.admin_up else "down", *first.ipv4])
+            self._register_once(port.name, f"{first.name} was {was}, which a boot or a reload of its driver ends", undo)
 
     def _let_answer_alone(self, port: Port, iface: str) -> None:
         """On a switch every port hears every ARP request; only the owner of an address may answer it."""
@@ -186,3 +205,7 @@ class PreparedPorts:
         """Register a change, unless its very undo is pending already (made again after a server's restart)."""
         if undo not in [entry.action for entry in self._run.journal.pending()]:
             self._run.journal.register(subject, what, undo)
+
+
+def _has(iface: Interface, address: IPv4Interface) -> bool:
+    return str(address.ip) in [entry.address for entry in iface.addresses]
