@@ -161,8 +161,8 @@ def require_known(
         run: The current run.
         section: Name of the section, for the message.
         facts: Its facts as delivered.
-        reading: Reads the section from a port, where the sheet says that it cannot be set. Where the sheet knows nothing
-            and no port's driver offers it either, both say the same: there is none.
+        reading: Reads the section from a port, where the sheet says that it cannot be set. Where the sheet knows
+            nothing and no port's driver offers it either, both say the same: there is none.
 
     Raises:
         SheetUnknown: It knows none of those it names.

@@ -51,8 +51,8 @@ def heeded(run: Run, say: Say) -> None:
         BenchFault: A program fails, the peer loses its link, or a setting could not be put back.
         Undecided: A server stood still, the peer did not hold the pause, or nobody knows whether pause frames reached
             the dut, or why it was silent.
-        NotApplicable: Every path leads through a switch, a server does not run Linux, or the sheet knows no pause frames of
-            a driver that does not offer them either.
+        NotApplicable: Every path leads through a switch, a server does not run Linux, or the sheet knows no pause
+            frames of a driver that does not offer them either.
         SheetUnknown: The sheet does not know whether pause frames that the driver shows and cannot set are heeded.
         Deviation: The bench declares that its emulated card heeds none.
     """
