@@ -484,6 +484,9 @@ class FakeHost:
 
     def set_link(self, iface: str, up: bool) -> None:
         self._changed(f"{iface} {'up' if up else 'down'}")
+        if self.journal and not up:  # a run that is killed now must not leave it so
+            pending = [entry.action.command for entry in self.journal.pending()]
+            assert any(f"ip link set dev {iface} up" in command for command in pending), f"{iface} goes down for good"
         self.by_iface(iface).admin_up = up
 
     def set_mtu(self, iface: str, mtu: int) -> Attempt[int]:

@@ -9,6 +9,7 @@ bytes of a key; no channels).
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -118,12 +119,13 @@ class QueueCards:
         self._kept: list[dict[str, QueueCard]] = []
         host: Any = bench.dut
         host.queues = self
-        set_link, set_channels, channels = host.set_link, host.set_channels, host.channels
+        set_channels, channels = host.set_channels, host.channels
 
-        def linked(iface: str, up: bool) -> None:
-            set_link(iface, up)
-            if up:
-                self.cards[iface].up()
+        def told(command: str) -> Any:
+            reply = self._command(command) or shell(command)
+            if up := re.fullmatch(r"ip link set dev (\w+) up", command):
+                self.cards[up[1]].up()
+            return reply
 
         def resized(iface: str, counts: Mapping[str, int]) -> Attempt[Channels]:
             if not self.cards[iface].resize(counts["combined"]):
@@ -135,12 +137,12 @@ class QueueCards:
                 raise NotOffered(f"dut: {iface}: Operation not supported")
             return channels(iface)  # type: ignore[no-any-return]
 
-        host.set_link, host.set_channels, host.channels = linked, resized, shown
+        host.set_channels, host.channels = resized, shown
         for iface, each in self.cards.items():
             self.settings.ports[iface].queues = each.rings
         ssh: Any = bench.ssh[Role.DUT]
         shell = ssh._shell
-        ssh._shell = lambda command: self._command(command) or shell(command)
+        ssh._shell = told
 
     def exchange(self, run: Any, flows: Sequence[Flows]) -> list[Came]:
         """Replaces :meth:`~niclab.frames.queues.flow_agents.FlowAgents.exchange`."""

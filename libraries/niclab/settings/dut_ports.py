@@ -64,6 +64,11 @@ class DutPort:
         """
         return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring, self.iface)
 
+    def down_and_up(self) -> None:
+        """Set this port down, and up again by the undo of that: a run that is killed between leaves it to restore."""
+        with self.put_back("goes down", self.host.undo.link(self.iface, up=True)):
+            self.host.links.set_link(self.iface, False)
+
     def ask(self, what: str, question: Callable[[str], T]) -> T:
         """Ask for a setting of this port that the sheet names.
 

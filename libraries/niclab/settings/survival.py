@@ -63,8 +63,7 @@ def over_down_and_up(run: Run, show: Show) -> None:
                     kept.append((quantity, value))
                 else:
                     problems.append(dut.expected(quantity.what, f"{found} when set to {value}", value))
-            for up in (False, True):
-                dut.host.links.set_link(dut.iface, up)
+            dut.down_and_up()
             for quantity, value in kept:
                 found = quantity.read()
                 show(f"{dut.place}: {quantity.what} set to {value}, {found} after down and up")

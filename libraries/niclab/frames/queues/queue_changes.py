@@ -38,8 +38,7 @@ def after_changes(run: Run, say: Say) -> None:
     ports, findings = queue_ports(run)[:1], Findings()
     with _tables_of_half(ports):
         for port in ports:
-            for up in (False, True):
-                port.dut.host.links.set_link(port.dut.iface, up)
+            port.dut.down_and_up()
         _judge(run, ports, "after down and up", findings, say)
         _judge_ring(run, ports, findings, say)
     _judge_refused(run, ports, findings, say)
