@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
@@ -12,6 +14,7 @@ from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.linux import cpus_of_list, cpus_of_mask, mask_of
+from niclab.hosts.steering.steering_files import SteeringFiles
 from niclab.hosts.steering.steering_kinds import SteeringKind as Kind
 from niclab.run.run import Run
 from niclab.settings.steering import steered
@@ -40,9 +43,10 @@ class Files:
         self.deaf: set[str] = set()
         self.fixed: set[str] = set()
         self.written: list[str] = []
-        ssh = bench.ssh[Role.DUT]
+        self.shell = ssh = bench.ssh[Role.DUT]
         ssh.replies |= {"cat /proc/irq": self._cat, "cat /proc/interrupts": self._cat, "cat /sys": self._cat}
         ssh.replies |= {"cat /proc/sys/net": self._cat, "ls /sys": self._list, "echo": self._echo}
+        ssh.replies |= {"[ ! -e": self._echo, "! ( for owner in": self._echo}
 
     def _cat(self, command: str) -> str | Result:
         files = command.split()[1:]
@@ -57,8 +61,7 @@ class Files:
         return " ".join(found) if found else Result(command, 2, None, "", "ls: cannot access", 0.01)
 
     def _echo(self, command: str) -> str | Result:
-        for each in re.split(" && |; ", command):
-            _, value, _, file = each.replace("'", "").split()
+        for value, file in re.findall(r"echo (\S+) > (\S+)", re.sub(r"[';]", "", command)):
             if file in self.fixed:
                 return Result(command, 1, None, "", "/bin/sh: 1: echo: echo: I/O error\n", 0.01)
             self.written.append(file)
@@ -71,6 +74,30 @@ class Files:
 def files(bench: FakeBench, taken: Run) -> Files:
     assert taken
     return Files(bench)
+
+
+@pytest.mark.parametrize("owner", ["enp1s0", "enp1s0-rx-0", "enp1s0f1", "enp1s01-rx-0", None])
+def test_an_interrupt_that_is_another_devices_by_now_is_left_alone(
+    files: Files, tmp_path: Path, owner: str | None
+) -> None:
+    assert files
+    made = SteeringFiles(files.shell, "dut", "enp1s0", Kind.IRQ)
+    folder = tmp_path / "irq/24"
+    (folder / (owner or "")).mkdir(parents=True)
+    (folder / "smp_affinity_list").write_text("3")
+    command = made.restoring({"/proc/irq/24/smp_affinity_list": "0-1"}).replace("/proc/irq", f"{tmp_path}/irq")
+    assert subprocess.run(["sh", "-c", command]).returncode == 0
+    is_mine = owner in ("enp1s0", "enp1s0-rx-0")
+    assert (folder / "smp_affinity_list").read_text().strip() == ("0-1" if is_mine else "3")
+
+
+def test_a_queue_that_a_boot_has_ended_is_no_fault(files: Files, tmp_path: Path) -> None:
+    made = SteeringFiles(files.shell, "dut", "enp1s0", Kind.XPS)
+    kept, gone = tmp_path / "tx-0", tmp_path / "tx-1"
+    kept.write_text("1")
+    command = made.restoring({str(gone): "3", str(kept): "3"})
+    assert subprocess.run(["sh", "-c", command]).returncode == 0
+    assert kept.read_text() == "3\n" and not gone.exists()
 
 
 @pytest.mark.parametrize("kind", list(Kind))

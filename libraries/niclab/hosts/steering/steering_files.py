@@ -42,7 +42,7 @@ class SteeringFiles:
     """
 
     def __init__(self, shell: Shell, name: str, iface: str, kind: SteeringKind) -> None:
-        self._shell, self._name, self._kind = shell, name, kind
+        self._shell, self._name, self._iface, self._kind = shell, name, iface, kind
         self.files = self._interrupt_files(iface) if kind is SteeringKind.IRQ else self._queue_files(iface)
 
     def read(self) -> dict[str, str]:
@@ -95,8 +95,12 @@ class SteeringFiles:
             raise NotApplicable(f"{self._name}: the kernel moves no interrupt of {iface}: {complaint[:200]}")
 
     def restoring(self, values: Mapping[str, str]) -> str:
-        """Get the command that writes ``values`` back, for the journal."""
-        return " && ".join(_writing(file, value) for file, value in values.items())
+        """Get the command that writes ``values`` back, for the journal.
+
+        After a boot or a reload of the driver there is nothing to do: the number of an interrupt may be another
+        device's then, and a queue may be gone.
+        """
+        return " && ".join(f"{self._guard(file)} || {_writing(file, value)}" for file, value in values.items())
 
     def others(self, before: Mapping[str, str], cpus: list[int]) -> dict[str, str]:
         """Choose another line for each file, where there is another: each queue gets a CPU in turn.
@@ -148,6 +152,13 @@ class SteeringFiles:
             return cpus_of_list(text) if self._kind is SteeringKind.IRQ else cpus_of_mask(text)
         except (ReadError, ValueError) as error:
             raise BenchFault(f"{self._name}: {file}: {error}") from error
+
+    def _guard(self, file: str) -> str:
+        """Is there no such file, or is it another device's by now? An interrupt's folder has one for each owner."""
+        if self._kind is not SteeringKind.IRQ:
+            return f"[ ! -e {shlex.quote(file)} ]"
+        mine = f"{shlex.quote(file.rpartition('/')[0])}/{shlex.quote(self._iface)}"
+        return f'! ( for owner in {mine} {mine}[-:]*; do [ ! -d "$owner" ] || exit 0; done; exit 1 )'
 
     def _interrupt_files(self, iface: str) -> list[str]:
         irqs = irqs_of(_interrupts(self._shell, self._name), iface)
