@@ -100,7 +100,10 @@ def test_the_number_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_driver_that_only_functions_have_needed_is_unloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the command itself, whose modprobe is another one: igbvf was not there, and overlay was."""
+    """By the command itself, whose modprobe is another one: igbvf was not there, and overlay was.
+
+    While the functions are there: a second try after a cut would find no driver of theirs.
+    """
     port, tools = tmp_path / PCI, tmp_path / "tools"
     monkeypatch.setattr(linux, "MODULES", str(tmp_path / "modules"))
     (tmp_path / "modules").write_text("overlay 126976 0 - Live 0x0\nigb 294912 0 - Live 0x0\n")
@@ -111,14 +114,14 @@ def test_a_driver_that_only_functions_have_needed_is_unloaded(tmp_path: Path, mo
     (port / "sriov_totalvfs").write_text("7\n")
     (port / "sriov_numvfs").write_text("0\n")
     tools.mkdir()
-    (tools / "modprobe").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n')
+    (tools / "modprobe").write_text(f'#!/bin/sh\necho "$@, $(cat {port}/sriov_numvfs)" >> {tmp_path}/said\n')
     (tools / "modprobe").chmod(0o755)
     monkeypatch.setattr(linux.LinuxFunctions, "_folder", lambda *_: str(port))
     back = LinuxHost(_Here(), "dut").functions.restoring(PCI)
     (port / "sriov_numvfs").write_text("3\n")
     subprocess.run(["sh", "-ec", back], check=True, env={"PATH": f"{tools}:/usr/bin:/bin"})
     assert (port / "sriov_numvfs").read_text() == "0\n"
-    assert (tmp_path / "said").read_text() == "-r igbvf\n"
+    assert (tmp_path / "said").read_text() == "-r igbvf, 3\n"
 
 
 def test_freebsd_says_why_there_are_none() -> None:

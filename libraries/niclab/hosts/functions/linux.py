@@ -57,7 +57,10 @@ class LinuxFunctions(LinuxCommands):
         return self._set(iface, f"vf {int(number)} spoofchk {'on' if on else 'off'}")
 
     def restoring(self, address: str) -> str:
-        """A command that brings their number back to what it is now, and unloads a driver that is not there now."""
+        """A command that brings their number back to what it is now, and unloads a driver that is not there now.
+
+        The driver goes first: nothing names it any more once its functions are gone, should the command be cut there.
+        """
         folder, now = self._folder(address), self.count(address).now
         loaded = " ".join(self._run(f"[ ! -e {MODULES} ] || cut -d' ' -f1 {MODULES}").split())
         each = '[ ! -e "$module" ] || basename "$(readlink -f "$module")"'
@@ -65,7 +68,7 @@ class LinuxFunctions(LinuxCommands):
         file = f"{folder}/sriov_numvfs"
         back = f"echo 0 > {file} && {{ [ {now} = 0 ] || echo {now} > {file}; }}"
         unload = f'case " {loaded} " in *" $driver "*) ;; *) modprobe -r "$driver" || exit;; esac'
-        return f'{drivers}; [ "$(cat {file})" = {now} ] || {{ {back}; }} && for driver in $drivers; do {unload}; done'
+        return f'{drivers}; for driver in $drivers; do {unload}; done; [ "$(cat {file})" = {now} ] || {{ {back}; }}'
 
     def _set(self, iface: str, words: str) -> Attempt[tuple[FunctionRules, ...]]:
         name = interface_name(self.name, iface)
