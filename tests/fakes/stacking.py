@@ -54,6 +54,7 @@ class Stacking:
         self.leaked, self.watch_ends = "", None
         self.pending_at_creation: list[list[str]] = []
         self.modules_loaded: set[str] = set()
+        self.built_in: set[str] = set()
         self.driverless: set[tuple[str, str]] = set()
         self.idle: set[str] = set()
         self.unknown_tags: set[VlanTag] = set()
@@ -194,6 +195,9 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
     def loaded_module(self: FakeHost, module: str) -> object:
         return None if module in ("bonding", "8021q") else self.loaded
 
+    def modinfo(self: FakeHost, module: str) -> object:
+        return replace(self.file, built_in=module in stacking.built_in) if module in ("bonding", "8021q") else self.file
+
     def shell(self: FakeSsh, command: str) -> str:
         if gone := re.fullmatch(r"\[ ! -e /sys/class/net/(\S+) \] \|\| ip link delete dev \1", command):
             stacking.uppers[self.host.name].pop(gone[1], None)
@@ -225,6 +229,7 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
         await_carrier,
         ping,
         loaded_module,
+        modinfo,
     )
     for method in methods:
         monkeypatch.setattr(FakeHost, method.__name__, method, raising=False)

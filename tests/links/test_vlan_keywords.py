@@ -38,6 +38,15 @@ def test_a_vlan_takes_the_ports_address_and_gives_it_back(bench: FakeBench, take
     assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == entries
 
 
+def test_a_module_that_is_part_of_the_kernel_is_not_unloaded(taken: Run, stacking: Stacking) -> None:
+    assert taken
+    stacking.built_in.add("8021q")
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 3)
+    assert "modprobe -r 8021q" not in stacking.pending_at_creation[0]
+    vlans.remove_vlans()
+
+
 def test_what_the_system_switches_off_below_a_vlan_is_on_again(
     bench: FakeBench, taken: Run, stacking: Stacking
 ) -> None:

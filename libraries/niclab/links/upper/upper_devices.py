@@ -245,8 +245,9 @@ def _register(run: Run, stack: Stack, subject: str, what: str, command: str, ifa
 
 
 def _register_module(run: Run, stack: Stack, module: str) -> None:
+    """A module that is part of the kernel is in no list of loaded ones, and cannot be unloaded."""
     host = stack.server.host
-    if host.drivers.loaded_module(module) is None:
+    if host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in:
         _register(run, stack, stack.server.name, f"{module} is loaded", host.undo.unload_driver(module))
 
 
