@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from niclab.hosts.errors import ReadError
+from niclab.hosts.settings.persistent import SYSCTL_FILE, link_file_name
 from niclab.state.read import read_state
 from niclab.state.snapshot import Depth
 from niclab.state.state_program import freebsd_program, linux_program
@@ -211,3 +213,12 @@ def test_a_freebsd_server() -> None:
 def test_what_the_programs_do_not_print_is_refused(text: str, words: str) -> None:
     with pytest.raises(ReadError, match=words):
         read_state(text)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [SYSCTL_FILE, link_file_name("52:54:00:00:00:01"), "/etc/modules-load.d/niclab-sfc.conf", "/etc/modprobe.d/x"],
+)
+def test_every_file_of_the_boot_that_the_lab_writes_is_of_the_state(file: str) -> None:
+    patterns = [word for line in linux_program(Depth.FULL, []).splitlines() for word in line.split() if "/etc/" in word]
+    assert any(fnmatch(file, pattern) for pattern in patterns)

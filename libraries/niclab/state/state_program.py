@@ -38,6 +38,7 @@ _BSD_SYSCTLS = (
 _BOOT_FILES = (
     *("/etc/default/grub", "/boot/grub/grub.cfg", "/etc/network/interfaces", "/etc/modules", "/etc/modprobe.d/*"),
     *("/etc/modules-load.d/*", "/etc/sysctl.conf", "/etc/sysctl.d/*", "/etc/udev/rules.d/*"),
+    *("/etc/systemd/network/*", "/etc/systemd/network/*/*"),
 )
 _BSD_BOOT_FILES = (
     "/boot/loader.conf",

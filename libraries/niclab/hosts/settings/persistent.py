@@ -61,8 +61,8 @@ def writing_sysctls(values: Mapping[str, str]) -> str:
 
 
 def removing(file: str) -> str:
-    """Get the idempotent command that removes a file of this module."""
-    return f"rm -f {file}"
+    """Get the idempotent command that removes a file of this module, also where the power is cut right after it."""
+    return f"rm -f {file} && sync"
 
 
 def link_file(mac: str, settings: Persistent) -> str:
