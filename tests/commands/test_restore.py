@@ -13,6 +13,8 @@ from niclab.commands.certifying import certify, robot_process
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
+from niclab.run import run as runs
+from niclab.run.watching.hygiene import BenchHygiene
 
 GONE = "ip address flush dev enp129s0f0"
 NO_DEVICE = 'Device "enp129s0f0" does not exist.'
@@ -92,3 +94,32 @@ class TestForgetting:
         assert journal.path.read_text().count('"reason": "the card was exchanged", "by": ') == 3
         assert cli.main([*forget, "--reason", "again"]) == ExitStatus.BENCH_FAULT
         assert "no pending change has failed to be undone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_a_bench_is_compared_although_an_undo_has_failed(
+    bench: FakeBench, capsys: pytest.CaptureFixture[str], failures: int
+) -> None:
+    taken = bench.take("killed")
+    taken.part(BenchHygiene).begin()
+    taken.journal.register("dut.p0", "is changed", Action(ActionKind.SHELL, "dut", GONE))
+    bench.dut.sysctls["net/core/rmem_max"] = "1"
+    runs._CURRENT.clear()
+    taken._stack.close()
+    told = list[str]()
+
+    def fails(command: str) -> str:
+        told.append(command)
+        if len(told) <= failures:
+            raise BenchFault("dut: not yet")
+        return ""
+
+    bench.ssh[Role.DUT].replies[GONE] = fails
+    status = cli.main(["restore", str(bench.file)])
+    said = capsys.readouterr()
+    assert status == ExitStatus.BENCH_FAULT and len(told) == min(failures + 1, 3)
+    if failures < 3:
+        assert "is changed" in said.out and "1 changes undone" in said.out
+        assert "dut: sysctl net.core.rmem_max: 1; expected 212992" in said.out
+    else:
+        assert "1 of 1 changes could not be undone" in said.out + said.err

@@ -119,6 +119,8 @@ class _Comparison:
             self.kept = kept_for_restore(journal)
         except BenchFault as error:
             self._not_compared(error)
+        if self.kept is not None:
+            self._not_compared("nobody has looked")
 
     def look(self, run: Run) -> None:
         """Compare; forget the state when the bench is equal to it.
@@ -140,7 +142,7 @@ class _Comparison:
             run.journal.state_file.unlink(missing_ok=True)
             self.lines = ["equal to the state before the run"]
 
-    def _not_compared(self, error: BenchFault) -> None:
+    def _not_compared(self, error: BenchFault | str) -> None:
         self.is_equal = False
         self.lines = [f"not compared with the state before the run: {error}", _WAYS_OUT]
 

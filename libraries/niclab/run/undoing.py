@@ -150,6 +150,14 @@ class UndoExecutor:
             BenchFault: A server stays away, something could not be undone, or the last look found a fault; all the rest
                 has been undone. Or somebody else has the bench: nothing is undone then.
         """
+        done = list[Entry]()
+        self._undo_into(done, last_look, leaving)
+        return done
+
+    def _undo_into(
+        self, done: list[Entry], last_look: Callable[[], object] | None = None, leaving: Container[str] = ()
+    ) -> None:
+        """The same; ``done`` gets what was undone, also when something else was not."""
         for server in self._both:
             with contextlib.suppress(BenchFault):
                 server.require_lease()
@@ -157,7 +165,7 @@ class UndoExecutor:
             self._refuse_if_lost()
         problems = []
         # a server may be behind a port that is shut
-        done = list(self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH], leaving=leaving).done)
+        done += self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH], leaving=leaving).done
         # before a silent server is recovered: its kernel log begins again then
         self.servers.look_before_leaving(self._both)
         try:
@@ -172,13 +180,13 @@ class UndoExecutor:
             except BenchFault as error:
                 problems.append(str(error))
         report = self.journal.undo_all(self.carry_out, leaving=leaving)
+        done += report.done
         try:
             report.raise_if_failed()
         except BenchFault as error:
             problems.append(str(error))
         if problems:
             raise BenchFault("\n".join(problems))
-        return [*done, *report.done]
 
     def restore(
         self,
@@ -264,20 +272,29 @@ class UndoExecutor:
             return []
         start(self.bench, self.journal, self.controller)
         # what fails is tried again below
-        first = self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH])
+        done = list(self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH]).done)
         self.servers.connect()
         try:
-            done = list[Entry]()
             if look is not None:
-                stopping = {entry.id for entry in self.journal.pending() if stops_servers(self.bench, entry.action)}
-                with contextlib.suppress(BenchFault):  # what fails is tried again below
-                    done = self.undo_everything(leaving={*leaving, *stopping})
-                    for server in self._both:
-                        remove_left(server)
-                    look()
-            return [*first.done, *done, *self.undo_everything()]
+                self._undo_before(look, done, leaving)
+            self._undo_into(done)
+            return done
         finally:
             self.servers.close()
+
+    def _undo_before(self, look: Callable[[], object], done: list[Entry], leaving: Collection[str]) -> None:
+        """Undo all but what stops the servers and ``leaving``, twice what fails the first time, and look at the rest."""
+        stopping = {entry.id for entry in self.journal.pending() if stops_servers(self.bench, entry.action)}
+        for _ in range(2):
+            try:
+                self._undo_into(done, leaving={*leaving, *stopping})
+            except BenchFault:
+                continue  # what fails twice is tried once more afterwards, and said then
+            break
+        for server in self._both:
+            with contextlib.suppress(BenchFault):
+                remove_left(server)
+        look()
 
     def _refuse_if_lost(self) -> None:
         """Whoever has taken a server undoes what this run has changed, by the copy of its journal there."""
