@@ -43,7 +43,7 @@ PACKAGES = [
     "tiny-initramfs",
     "udev",
     "usr-is-merged",
-    # what the lab asks of a server: see README, "Your first real bench"
+    # what the lab asks of a server: see docs/bench-file.md, "Requirements of the servers"
     "ethtool",
     "iperf3",
     "iproute2",

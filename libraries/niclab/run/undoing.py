@@ -283,7 +283,7 @@ class UndoExecutor:
             self.servers.close()
 
     def _undo_before(self, look: Callable[[], object], done: list[Entry], leaving: Collection[str]) -> None:
-        """Undo all but what stops the servers and ``leaving``, twice what fails the first time, and look at the rest."""
+        """Undo all but what stops the servers and ``leaving``, twice what fails the first time, and look then."""
         stopping = {entry.id for entry in self.journal.pending() if stops_servers(self.bench, entry.action)}
         for _ in range(2):
             try:
