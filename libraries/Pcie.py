@@ -60,8 +60,8 @@ class Pcie(BenchLibrary):
         """Compare all error counters with those of `Remember PCIe Errors`, correctable errors included.
 
         Raises:
-            CardFailure: A counter grew, or a device is gone.
-            Undecided: The dut has booted since.
+            CardFailure: A counter of the card's own link grew, or is gone.
+            Undecided: Only one above that link; or the dut has booted since.
             BenchFault: No counters were kept.
         """
         self.run.part(pcie.PcieErrorCounters).require_no_growth(logger.info)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import link_of
 from fake_settings import FakeSettings, settings_of
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
@@ -13,6 +14,9 @@ from Pcie import Pcie
 
 QUIET = AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 0}, {"DLP": 0})
 ROOT = "0000:00:01.0"
+GROWN = AerCounters({"BadTLP": 5, "RxErr": 0}, {"DLP": 0}, {"DLP": 0})
+ABOVE, UPPER, LOWER = "0000:00:03.0", "0000:04:00.0", "0000:05:08.0"
+"""A root port, and both ports of a bridge between it and the card."""
 
 
 @pytest.fixture
@@ -31,6 +35,17 @@ def errors(settings: FakeSettings) -> Pcie:
     return made
 
 
+@pytest.fixture
+def bridged(bench: FakeBench, settings: FakeSettings) -> Pcie:
+    """The counters, kept with a bridge between the root port and every port of the card."""
+    for nic in bench.dut.nics:
+        nic.path = (link_of(UPPER, above=ABOVE), link_of(nic.pci, above=LOWER))
+    settings.aer_counts |= dict.fromkeys((ABOVE, UPPER, LOWER), QUIET)
+    made = Pcie()
+    made.remember_pcie_errors()
+    return made
+
+
 def test_errors_of_before_do_not_count(errors: Pcie) -> None:
     errors.pcie_errors_should_not_have_grown()
 
@@ -39,7 +54,7 @@ def test_errors_of_before_do_not_count(errors: Pcie) -> None:
 @pytest.mark.parametrize(
     ("counters", "words"),
     [
-        (AerCounters({"BadTLP": 5, "RxErr": 0}, {"DLP": 0}, {"DLP": 0}), "correctable BadTLP by 2"),
+        (GROWN, "correctable BadTLP by 2"),
         (AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 0}, {"DLP": 1}), "fatal DLP by 1"),
         (
             AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 1, "New": 2}, {"DLP": 0}),
@@ -47,13 +62,45 @@ def test_errors_of_before_do_not_count(errors: Pcie) -> None:
         ),
     ],
 )
-def test_an_error_anywhere_on_the_path_is_wrong(
+def test_an_error_at_either_end_of_the_cards_own_link_is_wrong(
     errors: Pcie, settings: FakeSettings, slot: str, counters: AerCounters, words: str
 ) -> None:
     settings.aer_counts[slot] = counters
     with pytest.raises(CardFailure) as caught:
         errors.pcie_errors_should_not_have_grown()
     assert str(caught.value) == f"dut: PCI Express errors of {slot} grew: {words}; expected none"
+
+
+@pytest.mark.parametrize("slot", [ABOVE, UPPER])
+def test_an_error_of_a_link_above_a_bridge_is_nobodys(bridged: Pcie, settings: FakeSettings, slot: str) -> None:
+    settings.aer_counts[slot] = GROWN
+    with pytest.raises(Undecided) as caught:
+        bridged.pcie_errors_should_not_have_grown()
+    assert str(caught.value) == (
+        f"dut: PCI Express errors of {slot} grew: correctable BadTLP by 2; expected none; "
+        "it is at no end of the card's own link"
+    )
+
+
+@pytest.mark.parametrize("slot", [LOWER, "0000:01:00.0"])
+def test_an_error_of_the_cards_own_link_below_a_bridge_is_the_cards(
+    bridged: Pcie, settings: FakeSettings, slot: str
+) -> None:
+    settings.aer_counts |= {slot: GROWN, ABOVE: GROWN}
+    with pytest.raises(CardFailure) as caught:
+        bridged.pcie_errors_should_not_have_grown()
+    first, second = str(caught.value).splitlines()
+    assert first == f"dut: PCI Express errors of {slot} grew: correctable BadTLP by 2; expected none"
+    assert second.startswith(f"dut: PCI Express errors of {ABOVE} grew")
+
+
+@pytest.mark.parametrize(("slot", "verdict"), [(UPPER, Undecided), (LOWER, CardFailure)])
+def test_a_bridge_that_counts_no_more_is_judged_alike(
+    bridged: Pcie, settings: FakeSettings, slot: str, verdict: type[Exception]
+) -> None:
+    settings.aer_counts[slot] = None
+    with pytest.raises(verdict, match=f"^dut: {slot} is gone, or counts its errors no more"):
+        bridged.pcie_errors_should_not_have_grown()
 
 
 def test_a_device_that_is_gone_is_wrong(errors: Pcie, settings: FakeSettings) -> None:

@@ -9,7 +9,7 @@ from niclab.checks.asked import Say, dut
 from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, blame_links, judged, link_shown
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, Blamed, NotApplicable, Undecided
 from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 
@@ -66,8 +66,11 @@ def require_link(run: Run, say: Say) -> None:
 
 @dataclass
 class _Kept:
+    """``own``: the ports of the card, and the upper ends of their links."""
+
     boot_id: str
     counters: dict[str, AerCounters]
+    own: frozenset[str]
 
 
 class PcieErrorCounters:
@@ -90,7 +93,7 @@ class PcieErrorCounters:
                 not, a port reports none, or firmware has them.
         """
         self._run.card.pcie_link()
-        self._kept = _Kept(dut(self._run).system.boot_id(), self._read())
+        self._kept = _Kept(dut(self._run).system.boot_id(), self._read(), self._own())
         for port in self._run.ports(Role.DUT):
             if port.pci not in self._kept.counters:
                 self._kept, reason = None, self._uncounted[port.pci]
@@ -99,19 +102,21 @@ class PcieErrorCounters:
     def require_no_growth(self, say: Say) -> None:
         """Compare all counters with those kept, correctable errors included.
 
+        An error is of the link at whose end it is counted: the card is an end of its own link alone.
+
         Args:
             say: Takes the growth of each device.
 
         Raises:
-            CardFailure: A counter grew, or a device is gone or does not count any more.
-            Undecided: The dut has booted since, or a device is new.
+            CardFailure: At an end of the card's own link a counter grew, or is gone.
+            Undecided: Only at devices above that link. The dut has booted since, or a device is new.
             BenchFault: No counters were kept.
         """
         if self._kept is None:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
         if dut(self._run).system.boot_id() != self._kept.boot_id:
             raise Undecided("dut: has booted since the error counters were kept; they begin at zero then")
-        problems, before, after = [], self._kept.counters, self._read()
+        problems, before, after = dict[str, str](), self._kept.counters, self._read()
         for slot, counters in after.items():
             if slot not in before:
                 raise Undecided(f"dut: {slot} was not there when the error counters were kept")
@@ -119,10 +124,14 @@ class PcieErrorCounters:
             say(f"{slot}: {grown or 'no new errors'}")
             shown = ", ".join(f"{name} by {count}" for name, count in grown.items())
             if grown:
-                problems.append(f"dut: PCI Express errors of {slot} grew: {shown}; expected none")
-        gone = sorted(set(before) - set(after))
-        problems += [f"dut: {slot} is gone, or counts its errors no more" for slot in gone]
-        fail_with(problems)
+                problems[slot] = f"dut: PCI Express errors of {slot} grew: {shown}; expected none"
+        for slot in sorted(set(before) - set(after)):
+            problems[slot] = f"dut: {slot} is gone, or counts its errors no more"
+        blame_links([_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()])
+
+    def _own(self) -> frozenset[str]:
+        ports = [port.pci for port in self._run.ports(Role.DUT)]
+        return frozenset([*ports, *(link.upstream.slot for pci in ports for link in dut(self._run).pci.path(pci)[-1:])])
 
     def _read(self) -> dict[str, AerCounters]:
         """The counters of every device that has some; why another has none is remembered."""
@@ -143,3 +152,9 @@ class PcieErrorCounters:
                 else:
                     found[slot] = counters
         return found
+
+
+def _trouble(text: str, *, is_own: bool) -> LinkTrouble:
+    if is_own:
+        return LinkTrouble(text, Blamed.CARD)
+    return LinkTrouble(f"{text}; it is at no end of the card's own link", None)

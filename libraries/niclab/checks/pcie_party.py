@@ -1,4 +1,4 @@
-"""The party at fault for a PCI Express link that is not as the sheet says: the card, or the bench that it sits in."""
+"""The party at fault for a PCI Express link that is not as it must be: the card, or the bench that it sits in."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SPEED = Measure(
 
 @dataclass(frozen=True)
 class LinkTrouble:
-    """A link that is not as the sheet says. ``side``: who is to blame; None where that cannot be seen."""
+    """A link that is not as it must be. ``side``: who is to blame; None where that cannot be seen."""
 
     text: str
     side: Blamed | None
