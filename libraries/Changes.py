@@ -60,7 +60,7 @@ class Changes(BenchLibrary):
             offline: Every test, which takes the link down meanwhile; else those that leave the port in use.
 
         Raises:
-            CardFailure: A test fails, or the link does not return in time.
+            CardFailure: The test fails by its driver's verdict, or the link does not return in time.
             BenchFault: The result cannot be read.
             NotApplicable: The driver or the system has no self test.
         """

@@ -1,4 +1,4 @@
-"""The card's self test: each result, and a driver that has none although the sheet says so."""
+"""The card's self test: the driver's verdict, and a driver that has none although the sheet says so."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.host_records import SelfTest
 from niclab.run.run import Run
 from niclab.settings import survival
+from niclab.settings.dut_ports import Show
 
 GOOD = SelfTest(True, (("link", 0),))
 
 
-def carried_out(bench: FakeBench, taken: Run, answer: Callable[[str], SelfTest], declared: bool | None) -> None:
+def carried_out(
+    bench: FakeBench, taken: Run, answer: Callable[[str], SelfTest], declared: bool | None, show: Show = str
+) -> None:
     """Let the ports test themselves; ``declared``: what the sheet says of the self test, None for nothing."""
     said = "" if declared is None else f"\nself_test:\n  offered: {str(declared).lower()}\n  source: test\n"
     bench.sheet.write_text(bench.sheet.read_text() + said)
     taken.card = bench.load()[1]
     host = taken.server(Role.DUT).host
     host.drivers = SimpleNamespace(self_test=lambda iface, _: answer(iface))  # type: ignore[assignment]
-    survival.self_test(taken, False, str)
+    survival.self_test(taken, False, show)
 
 
 def none(iface: str) -> SelfTest:
@@ -51,5 +54,23 @@ def test_one_that_nobody_declared_is_not_applicable(bench: FakeBench, taken: Run
 
 
 def test_a_result_that_fails_is_named(bench: FakeBench, taken: Run) -> None:
-    with pytest.raises(CardFailure, match=r"its self test fails: link 1; expected every result 0"):
-        carried_out(bench, taken, lambda _: SelfTest(False, (("link", 1),)), True)
+    with pytest.raises(CardFailure, match=r"its self test fails: results other than 0: link 1; expected the verdict "):
+        carried_out(bench, taken, lambda _: SelfTest(False, (("nvram", 0), ("link", 1))), True)
+
+
+def test_a_verdict_that_no_result_explains_counts_alone(bench: FakeBench, taken: Run) -> None:
+    with pytest.raises(
+        CardFailure, match=r"its self test fails: results other than 0: none; expected the verdict PASS"
+    ):
+        carried_out(bench, taken, lambda _: SelfTest(False, (("link", 0),)), True)
+
+
+@pytest.mark.parametrize(
+    "results", [(("phy    alive", 1), ("core   memory", 0)), (("loopback.PHYXS.tx_sent", 32),), (("link", -1),)]
+)
+def test_results_of_a_test_that_passes_are_shown_alone(
+    bench: FakeBench, taken: Run, results: tuple[tuple[str, int], ...]
+) -> None:
+    seen = list[str]()
+    carried_out(bench, taken, lambda _: SelfTest(True, results), True, seen.append)
+    assert len(seen) == 2 and all(f": passed: {dict(results)}" in line for line in seen)

@@ -43,7 +43,7 @@ class DriverInfo:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """Self test of a card. ``results``: 0 is well, by the name of each test."""
+    """Self test of a card. ``passed``: the driver's verdict. ``results``: by the name of each test, its own terms."""
 
     passed: bool
     results: tuple[tuple[str, int], ...]
