@@ -19,6 +19,14 @@ from niclab.transports.ssh.ssh import Job
 EVERY_S = 1
 ONE_LASTS_S = 3.0
 """Longest time from one sample to the next on a server that has hardly any CPU left, the pause included."""
+LATE_TRIES, LATE_S = 5, 0.02
+"""A sample waits so often and so long for counters that have not moved since the last one.
+
+Some drivers fill the kernel's counters in once a second: bnx2x by a timer of HZ jiffies (Linux, bnx2x_main.c,
+bnx2x_timer), which the timer wheel rounds up to 1.024 s at 250 and 1000 Hz, and to 1.04 s at 100 Hz (Linux,
+kernel/time/timer.c). Samples that come faster find a second without a frame now and then; those that wait see one
+filling each. A port that carries nothing is sampled a tenth of a second later, and shows that.
+"""
 _BEGIN, _PORT = "@ ", "# "
 
 
@@ -92,9 +100,14 @@ def sampled(run: Run, ports: Sequence[Port], at_most_s: float) -> Iterator[Sampl
 def _job(run: Run, role: Role, ports: Sequence[Port], at_most_s: float) -> Iterator[Job]:
     server = run.server(role)
     ifaces = [run.interface(port) for port in ports if port.role is role]
-    asked = [f"echo '{_PORT}{iface}'; ({server.host.counts.load_command(iface)})" for iface in ifaces]
+    files = [f"/sys/class/net/{iface}/statistics/rx_bytes" for iface in ifaces]
+    moved = [f'read -r now < {file} && [ "$now" != "$seen{number}" ]' for number, file in enumerate(files)]
+    late = f"for try in {' '.join(map(str, range(LATE_TRIES)))}; do {' && '.join(moved)} && break; sleep {LATE_S}; done"
     moment = f'read -r up rest < /proc/uptime; echo "{_BEGIN}$up"'
-    job = server.start(f"while :; do {moment}; {'; '.join(asked)}; sleep {EVERY_S}; done", limit_s=at_most_s)
+    asked = [f"echo '{_PORT}{iface}'; ({server.host.counts.load_command(iface)})" for iface in ifaces]
+    seen = [f"read -r seen{number} < {file}" for number, file in enumerate(files)]
+    every = "; ".join((late, moment, *asked, *seen, f"sleep {EVERY_S}"))
+    job = server.start(f"while :; do {every}; done", limit_s=at_most_s)
     try:
         yield job
     finally:
