@@ -78,9 +78,9 @@ class Frames(BenchLibrary):
             profile: How long: ``quick`` 12 s, ``full`` 300 s.
 
         Raises:
-            CardFailure: A port stalls, loses frames, counts errors or changes of carrier, or frames are damaged.
+            CardFailure: A port stalls, loses frames, cannot send some, or counts changes of carrier.
             Undecided: A server stood still or had no CPU left while a port stalled or lost frames, or nobody knows
-                where frames were lost.
+                where frames were lost, or who damaged some.
         """
         full_load.carry(self.run, self.profile(profile), logger.info)
 

@@ -11,7 +11,19 @@ import pytest
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.frames.load.load_rates import LoadLook, WantedLoad, is_open, losses, questions, require_no_stall, stalls
+from niclab.frames.blame.frame_findings import Culprit
+from niclab.frames.load.load_rates import (
+    LoadLook,
+    WantedLoad,
+    is_open,
+    losses,
+    own_troubles,
+    questions,
+    require_no_stall,
+    stalls,
+    without_free_cpu,
+)
+from niclab.frames.load.lost_frames import charged
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.run.run_notes import RunNotes
 from niclab.stats.run_plan import SamplingPlan
@@ -58,7 +70,8 @@ NEAR = [9000.0, 9100.0, 8900.0, 9050.0, 8950.0, 9000.0]
 def test_a_port_that_carries_its_share_is_good(notes: RunNotes) -> None:
     seen = {DUT: looks(NEAR), PEER: looks(NEAR)}
     judge_questions(notes, questions(seen, WANTED))
-    assert not is_open(seen, WANTED) and not stalls(DUT, seen[DUT], WANTED) and not losses(DUT, seen[DUT])
+    assert not is_open(seen, WANTED) and not stalls(DUT, seen[DUT], WANTED)
+    assert not losses(DUT, seen[DUT]) and not own_troubles(DUT, seen[DUT])
 
 
 def test_a_steady_trickle_is_the_cards(notes: RunNotes) -> None:
@@ -114,7 +127,7 @@ def test_one_second_without_traffic_is_a_stall() -> None:
 
 def test_half_a_million_missed_frames_a_second_are_lost() -> None:
     (found,) = losses(DUT, looks(NEAR, rx_missed_errors=500_000))
-    assert found.of_card and "rx_missed_errors" in found.text and "expected at most 1 %" in found.text
+    assert found.culprit is Culprit.CARD and "rx_missed_errors" in found.text and "expected at most 1 %" in found.text
 
 
 @pytest.mark.parametrize(("port", "of_card"), [(DUT, True), (PEER, False)])
@@ -124,7 +137,9 @@ def test_a_counter_that_wraps_under_load_is_its_ports(port: Port, of_card: bool)
     wrapped = [replace(each.load.frames, tx_bytes=each.load.frames.tx_bytes % (1 << 32)) for each in seen]
     assert wrapped[-1].tx_bytes > wrapped[0].tx_bytes
     pairs = zip(seen, wrapped, strict=True)
-    found = losses(port, [replace(each, load=replace(each.load, frames=frames)) for each, frames in pairs])
+    seen = [replace(each, load=replace(each.load, frames=frames)) for each, frames in pairs]
+    found = own_troubles(port, seen)
+    assert losses(port, seen) == []
     assert found and {each.of_card for each in found} == {of_card}
     assert f"{port.name} (0000:01:00.0) tx_bytes runs backwards, from 3" in found[0].text
 
@@ -133,6 +148,22 @@ def test_congestion_is_none() -> None:
     assert losses(DUT, looks(NEAR, rx_dropped=500, rx_missed_errors=100)) == []
 
 
-def test_damaged_frames_are_none_too_few() -> None:
-    (found,) = losses(DUT, looks(NEAR, rx_errors=1))
-    assert "counted 6 rx_errors" in found.text
+@pytest.mark.parametrize("port", [DUT, PEER])
+def test_damaged_frames_are_none_too_few_and_nobodys(port: Port) -> None:
+    seen = looks(NEAR, rx_errors=1)
+    (found,) = losses(port, seen)
+    assert own_troubles(port, seen) == [] and found.culprit is Culprit.TOOL
+    assert "counted 6 rx_errors" in found.text and "either end of its cable" in found.text
+
+
+@pytest.mark.parametrize(("port", "of_card"), [(DUT, True), (PEER, False)])
+def test_frames_that_could_not_be_sent_are_their_ports(port: Port, of_card: bool) -> None:
+    seen = looks(NEAR, tx_errors=1)
+    (found,) = own_troubles(port, seen)
+    assert losses(port, seen) == [] and found.of_card is of_card and "counted 6 tx_errors" in found.text
+
+
+def test_frames_that_a_starved_server_missed_are_nobodys() -> None:
+    seen = {DUT: looks(NEAR, busy=0.995, rx_missed_errors=40_000), PEER: looks(NEAR)}
+    sure, unknown = charged(losses(DUT, seen[DUT]), lambda: without_free_cpu(seen))
+    assert sure == [] and "rx_missed_errors" in unknown[0] and "dut: its busiest CPU had 1 % free" in unknown[1]

@@ -24,7 +24,7 @@ from niclab.stats.run_plan import SamplingPlan
 PLAN = SamplingPlan(first_look=300, met_from=300, most=300, step=60, warm_up_runs=0)
 WANTED = WantedLoad(mbps=9000.0, line_mbps=10000.0, source="sheet", plan=PLAN)
 LATE_MS, LIVE_MS = 1024, 1
-"""How often a driver fills its counters in: a timer of a second on a kernel of 250 Hz, and at every frame."""
+"""A driver fills its counters in by a timer of a second on a kernel of 250 Hz, another one at every frame."""
 CLOCK = """
 t=500 n=0 phase=400
 turn() {{ [ $1 -le {stands} ] && carried=$1 || carried=$(($1 - {stands} < 1000 ? {stands} : $1 - 1000)); }}
@@ -90,7 +90,7 @@ def test_a_sample_that_is_cut_is_no_sample(bench: FakeBench, taken: Run) -> None
 def carried(
     bench: FakeBench, taken: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int, stands: int, seconds: int
 ) -> dict[Port, list[LoadLook]]:
-    """So many seconds of the dut's ports, whose counters are filled in ``every`` so many ms."""
+    """The looks at the dut's ports in ``seconds``, whose counters are filled in ``every`` so many ms."""
     ports, host = taken.ports(Role.DUT), bench.dut
     ifaces = [taken.interface(port) for port in ports]
 

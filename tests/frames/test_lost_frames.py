@@ -11,8 +11,7 @@ from test_ledger import DUT, PEER, Side, exchanged
 from niclab.bench.records import Port
 from niclab.frames.blame.frame_findings import Culprit
 from niclab.frames.ledger import Ledger
-from niclab.frames.load import full_load
-from niclab.frames.load.lost_frames import LostFrames, TooManyLost, lost_frames, too_many_under_load
+from niclab.frames.load.lost_frames import LostFrames, TooManyLost, charged, lost_frames, too_many_under_load
 from niclab.frames.spec import Arrives
 
 PER_S, LOAD = 50, 100_000
@@ -117,8 +116,9 @@ def test_what_the_tool_lost_or_a_counter_hides_is_nobodys() -> None:
 
 def test_a_server_that_had_a_reason_makes_it_nobodys() -> None:
     lost: list[LostFrames] = of(PEER, *BURST, Side(), Side(gained={"rx_missed_errors": 50}))
-    sure, unknown = full_load._numbered(lost, list)
+    found = too_many_under_load(lost, PER_S)
+    sure, unknown = charged(found, list)
     assert [each.of_card for each in sure] == [True] and unknown == []
-    sure, unknown = full_load._numbered(lost, lambda: ["dut: its busiest CPU had 1 % free time under full load"])
+    sure, unknown = charged(found, lambda: ["dut: its busiest CPU had 1 % free time under full load"])
     assert sure == [] and len(unknown) == 2
-    assert full_load._numbered([], lambda: ["dut stood still for 900 ms"]) == ([], [])
+    assert charged([], lambda: ["dut stood still for 900 ms"]) == ([], [])

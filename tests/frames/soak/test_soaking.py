@@ -86,16 +86,36 @@ def test_a_frame_that_lies_in_the_dut_is_kept_and_the_soak_goes_on(
     assert all(isinstance(each, CardFailure) for each in found.events)
 
 
-def test_damaged_frames_are_kept(bench: FakeBench, taken: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("counter", "kind"), [("rx_errors", Undecided), ("tx_errors", CardFailure)])
+def test_errors_of_frames_are_kept(
+    bench: FakeBench, taken: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch, counter: str, kind: type[Exception]
+) -> None:
     nic, looks = bench.nic("dut.p0"), soaking._looks
 
     def damaged(run: Run) -> Any:
-        nic.frames["rx_errors"] = nic.frames.get("rx_errors", 0) + 1
+        nic.frames[counter] = nic.frames.get(counter, 0) + 1
         return looks(run)
 
     monkeypatch.setattr(soaking, "_looks", damaged)
     found = soaked(taken, clock)
-    assert "counted 1 rx_errors under full load" in str(found.events[0]) and isinstance(found.events[0], CardFailure)
+    assert f"counted 1 {counter} under full load" in str(found.events[0]) and type(found.events[0]) is kind
+
+
+@pytest.mark.parametrize(("stood", "kind"), [("", CardFailure), ("dut stood still for 900 ms", Undecided)])
+def test_missed_frames_are_nobodys_while_a_server_stood_still(
+    bench: FakeBench, taken: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch, stood: str, kind: type[Exception]
+) -> None:
+    nic, looks = bench.nic("dut.p0"), soaking._looks
+
+    def missing(run: Run) -> Any:
+        nic.frames["rx_missed_errors"] = nic.frames.get("rx_missed_errors", 0) + 10**9
+        return looks(run)
+
+    watch = SimpleNamespace(told=tuple, between=lambda *_: [stood] if stood else [])
+    monkeypatch.setattr(soaking.standstill, "watch", lambda _: watch)
+    monkeypatch.setattr(soaking, "_looks", missing)
+    event = soaked(taken, clock).events[0]
+    assert "rx_missed_errors" in str(event) and stood in str(event) and type(event) is kind
 
 
 def test_trouble_of_a_kernel_ends_it(bench: FakeBench, taken: Run, clock: Clock) -> None:

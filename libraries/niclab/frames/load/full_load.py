@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
 from niclab.core.exposure import Exposure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
-from niclab.core.verdict import Trouble, Undecided, blame
-from niclab.frames.blame.frame_findings import Culprit
+from niclab.core.verdict import Undecided, blame
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.load import load_rates
-from niclab.frames.load.load_rates import LoadLook, WantedLoad
+from niclab.frames.load.load_rates import LoadLook, Looks, WantedLoad
 from niclab.frames.load.load_sampler import ONE_LASTS_S, sampled
-from niclab.frames.load.lost_frames import LostFrames, lost_frames, too_many_under_load
+from niclab.frames.load.lost_frames import LostFrames, TooManyLost, charged, lost_frames, too_many_under_load
 from niclab.frames.spec import Arrives, FrameStream
 from niclab.links import link_checks
 from niclab.run.run import Run
@@ -50,11 +49,11 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         say: Takes what each port carried.
 
     Raises:
-        CardFailure: A port of the dut carries less than the sheet wants, stalls, loses frames, or counts errors or
-            changes of carrier; frames are damaged, doubled or reordered.
+        CardFailure: A port of the dut carries less than the sheet wants, stalls, loses frames, cannot send some, or
+            counts changes of carrier; frames are damaged, doubled or reordered.
         BenchFault: Only ports of the peer do, the bench cannot carry as much, or traffic does not flow.
         Undecided: A server stood still, or had no CPU left, while a port stalled or lost frames, nobody knows where
-            frames were lost, or a rate is too near its limit.
+            frames were lost, or who damaged those that a port counted so, or a rate is too near its limit.
         NotApplicable: A server cannot send frames of its own. The sheet does not know the rate: said when all else was
             found good.
     """
@@ -77,14 +76,14 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     run.notes.exposed(Exposure.LOADED_SECONDS, looks[bench.ports[0]][-1].at_s - looks[bench.ports[0]][0].at_s)
     for line in (*load_rates.lines(looks), *map(str, lost)):
         say(line)
-    troubles = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
+    troubles = [problem for port in bench.ports for problem in load_rates.own_troubles(port, looks[port])]
     troubles += link_checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")
 
     def stood() -> list[str]:
         return [str(each) for each in both.between(before, both.told())]
 
-    numbered, unknown = _numbered(lost, lambda: [*stood(), *load_rates.without_free_cpu(looks)])
-    blame([*troubles, *numbered])
+    sure, unknown = charged(_missing(lost, looks), lambda: [*stood(), *load_rates.without_free_cpu(looks)])
+    blame([*troubles, *sure])
     load_rates.require_no_stall(looks, wanted, stood)
     if wanted is not None:
         judge_questions(run.notes, load_rates.questions(looks, wanted, befores))
@@ -98,13 +97,10 @@ def _frames(bench: FrameBench) -> list[FrameStream]:
     return [replace(each, per_s=FRAMES_PER_S, at_port=Arrives.SOME) for each in made]
 
 
-def _numbered(lost: Sequence[LostFrames], may_be_why: Callable[[], list[str]]) -> tuple[list[Trouble], list[str]]:
-    """Return whom to blame for frames that were lost among the load, and what nobody is to blame for, in words."""
-    found = too_many_under_load(lost, FRAMES_PER_S)
-    reasons = may_be_why() if found else []
-    unknown = [each.text for each in found if reasons or each.culprit is Culprit.TOOL]
-    sure = [Trouble(each.text, each.culprit is Culprit.CARD) for each in found if each.text not in unknown]
-    return sure, [*unknown, *reasons]
+def _missing(lost: Sequence[LostFrames], looks: Looks) -> list[TooManyLost]:
+    """Return what was lost of the numbered frames, and what the ports have counted."""
+    counted = [each for port, seen in looks.items() for each in load_rates.losses(port, seen)]
+    return [*too_many_under_load(lost, FRAMES_PER_S), *counted]
 
 
 def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:

@@ -9,6 +9,8 @@ from itertools import pairwise
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
 from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.frames.blame.frame_findings import Culprit, culprit_of
+from niclab.frames.load.lost_frames import TooManyLost
 from niclab.hosts.counts.load_records import Load, backwards_at, load_between
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import Outcome, at_least
@@ -22,9 +24,8 @@ LEAST_OF_WANTED = 0.1
 """Assumption: a second in which a port carries less than this part of what it must carry on average is a stall."""
 MOST_LOST = 0.01
 """Assumption: TCP that loses more than one frame in a hundred is no longer held back by the line alone."""
-NEVER = ("rx_errors", "tx_errors")
-"""Counters that may not grow. Frames for which a receiver had no room are congestion, and TCP sends them again."""
 LOST = ("rx_missed_errors", "rx_dropped", "tx_dropped")
+"""Counters that may grow: frames for which there was no room are congestion, and TCP sends them again."""
 
 
 @dataclass(frozen=True)
@@ -125,34 +126,45 @@ def require_no_stall(looks: Looks, wanted: WantedLoad | None, stood: Callable[[]
     blame(found)
 
 
-def losses(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
-    """Find counters of damaged frames that grew or run backwards, and more lost frames than congestion explains.
+def own_troubles(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
+    """Find counters that run backwards, and frames that could not be sent: those are of the port for sure.
 
     Args:
         port: The port.
         looks: At it.
     """
-    backwards = [
-        trouble
-        for early, late in pairwise(each.load.frames for each in looks)
-        for trouble in backwards_at(port, early, late)
-    ]
-    if backwards:
+    if backwards := _backwards(port, looks):
         return backwards
-    gained = looks[-1].load.frames.since(looks[0].load.frames)
-    found = [f"counted {getattr(gained, name)} {name} under full load; expected none" for name in NEVER]
-    troubles = [port.trouble(text) for name, text in zip(NEVER, found, strict=True) if getattr(gained, name)]
+    errors = looks[-1].load.frames.tx_errors - looks[0].load.frames.tx_errors
+    return [port.trouble(f"counted {errors} tx_errors under full load; expected none")] if errors else []
+
+
+def losses(port: Port, looks: Sequence[LoadLook]) -> list[TooManyLost]:
+    """Find frames that arrived damaged, and more lost ones than congestion explains.
+
+    Nobody knows who damaged a frame: either end of a cable spoils those, and the cable.
+
+    Args:
+        port: The port.
+        looks: At it.
+
+    Returns:
+        What was found; nothing of counters that run backwards.
+    """
+    if _backwards(port, looks):
+        return []
+    gained, found = looks[-1].load.frames.since(looks[0].load.frames), list[TooManyLost]()
+    if gained.rx_errors:
+        said = f"counted {gained.rx_errors} rx_errors under full load; expected none; either end of its cable, or the"
+        found.append(TooManyLost(port.trouble(f"{said} cable, may have damaged them").text, Culprit.TOOL))
     counted = {name: getattr(gained, name) for name in LOST}
     lost, carried = sum(counted.values()), gained.rx_packets + gained.tx_packets
     if lost > MOST_LOST * (carried + lost):
         named = ", ".join(f"{count} {name}" for name, count in counted.items() if count)
         share = f"{100 * lost / (carried + lost):.1f} %"
-        troubles.append(
-            port.trouble(
-                f"lost {share} of its frames under full load ({named}); expected at most {100 * MOST_LOST:g} %"
-            )
-        )
-    return troubles
+        said = f"lost {share} of its frames under full load ({named}); expected at most {100 * MOST_LOST:g} %"
+        found.append(TooManyLost(port.trouble(said).text, culprit_of(port)))
+    return found
 
 
 def lines(looks: Looks) -> Iterable[str]:
@@ -193,6 +205,11 @@ def without_free_cpu(looks: Looks) -> list[str]:
         if busy > BUSY_DURING:
             found.append(f"{role.value}: its busiest CPU had {100 * (1 - busy):.0f} % free time under full load")
     return found
+
+
+def _backwards(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
+    pairs = pairwise(each.load.frames for each in looks)
+    return [trouble for early, late in pairs for trouble in backwards_at(port, early, late)]
 
 
 def _outcome(looks: Sequence[LoadLook], way: str, wanted: WantedLoad) -> Outcome:

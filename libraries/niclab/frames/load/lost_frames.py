@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from niclab.core.verdict import Trouble
 from niclab.frames.answers import ArrivedFlow
 from niclab.frames.blame.frame_findings import Culprit, culprit_of
 from niclab.frames.ledger import Ledger, Leg
@@ -61,7 +62,7 @@ class LostFrames:
 
 @dataclass(frozen=True)
 class TooManyLost:
-    """More frames of a stream were lost than may be, and by whom. ``TOOL``: nobody knows."""
+    """More frames were lost than may be, and by whom. ``TOOL``: nobody knows."""
 
     text: str
     culprit: Culprit
@@ -93,6 +94,20 @@ def too_many_under_load(lost: Iterable[LostFrames], per_s: int) -> list[TooManyL
         wanted = f"expected at most {100 * MOST_LOST:g} %, and {MOST_LOST_IN_A_ROW * per_s:g} of {per_s} in a row"
         found.append(TooManyLost(f"{each}, {worst} of {per_s} in a row, {where}; {wanted}", culprit))
     return found
+
+
+def charged(found: Sequence[TooManyLost], may_be_why: Callable[[], list[str]]) -> tuple[list[Trouble], list[str]]:
+    """Return whom to blame for lost frames, and what nobody is to blame for, in words.
+
+    Args:
+        found: What was lost.
+        may_be_why: Tells what else may have been the reason, such as a server that stood still; asked only if frames
+            were lost.
+    """
+    reasons = may_be_why() if found else []
+    unknown = [each.text for each in found if reasons or each.culprit is Culprit.TOOL]
+    sure = [Trouble(each.text, each.culprit is Culprit.CARD) for each in found if each.text not in unknown]
+    return sure, [*unknown, *reasons]
 
 
 def _where_under_load(each: LostFrames) -> tuple[str, Culprit]:

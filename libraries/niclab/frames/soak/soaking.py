@@ -17,8 +17,10 @@ from niclab.frames.latency.ping_pong import PingPong
 from niclab.frames.latency.round_trip_times import RoundTrips
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook
+from niclab.frames.load.lost_frames import charged
 from niclab.frames.soak.soak_series import Cycle, SoakFigure, SoakMeasure, drifts, findings
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.traffic.flows import tcp
 from niclab.transports.bmc.bmc import SensorKind
@@ -101,9 +103,19 @@ def _judged(run: Run, soaked: Soaked) -> Iterator[None]:
 
 
 def _cycle(run: Run, length_s: float, soaked: Soaked, say: Callable[[str], object]) -> dict[SoakMeasure, float]:
+    both = standstill.watch(run)
+    begun = both.told()
     before, after = _loaded(run, LOADED_PART * length_s)
-    troubles = [each for port in before for each in load_rates.losses(port, (before[port], after[port]))]
-    soaked.events += [_finding(each) for each in troubles]
+    looks = {port: (before[port], after[port]) for port in before}
+    troubles = [each for port, seen in looks.items() for each in load_rates.own_troubles(port, seen)]
+    missing = [each for port, seen in looks.items() for each in load_rates.losses(port, seen)]
+
+    def may_be_why() -> list[str]:
+        return [*map(str, both.between(begun, both.told())), *load_rates.without_free_cpu(looks)]
+
+    sure, unknown = charged(missing, may_be_why)
+    soaked.events += [_finding(each) for each in (*troubles, *sure)]
+    soaked.events += [Undecided("\n".join(unknown))] if unknown else []
     idle, stood = stalls.alone(run, TRIPS_S, say)
     try:
         stalls.judge(run, idle, stood)
