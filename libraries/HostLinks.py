@@ -14,7 +14,7 @@ from niclab.links.cable import Cable
 class HostLinks(BenchLibrary):
     """Keywords about links, as the servers see them.
 
-    Checks against a time of the sheet raise Undecided where the answer came too late to decide.
+    Checks raise Undecided where an answer comes too late for a time of the sheet, or either end may make a link slow.
 
     | `Every Link Should Stay Up` | seconds=10 |
     """
@@ -34,7 +34,7 @@ class HostLinks(BenchLibrary):
         """See that every port runs at the sheet's speed, duplex and autonegotiation, those of them that it knows.
 
         Raises:
-            CardFailure: A port of the dut runs otherwise (BenchFault: of the peer alone).
+            CardFailure: A port of the dut runs otherwise (BenchFault: of the peer alone, or a partner offers less).
             NotApplicable: The sheet knows none of the three.
         """
         link_checks.require_sheet_settings(self.run)

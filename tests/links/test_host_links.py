@@ -106,6 +106,50 @@ class TestSettings:
             HostLinks().every_link_should_run_as_on_the_sheet()
         assert str(caught.value) == f"{name} ({PCI[name]}) has {field} {found}; expected {wanted} (sheet intel-82574l)"
 
+    def slowed(self, bench: FakeBench, names: Sequence[str], **changes: Any) -> str:
+        """The verdict on links that run at 100 Mbit/s, with other settings of their ports."""
+        for name in names:
+            nic = bench.nic(name)
+            assert nic.settings is not None
+            nic.settings = replace(nic.settings, **{"speed_mbps": 100, **changes})
+        with pytest.raises((CardFailure, BenchFault, Undecided)) as caught:
+            HostLinks().every_link_should_run_as_on_the_sheet()
+        return f"{type(caught.value).__name__}: {caught.value}"
+
+    def test_a_slower_link_of_two_ports_that_can_do_more_is_nobodys(self, bench: FakeBench) -> None:
+        said = self.slowed(bench, ("dut.p1", "peer.p1"))
+        assert said.startswith(f"Undecided: dut.p1 ({PCI['dut.p1']}) has speed_mbps 100; expected 1000 (sheet ")
+        assert "\npeer.p1 (" in said and said.count("its cable, or either end of it, may be why") == 2
+
+    def test_the_duplex_of_a_slower_link_has_the_same_reason(self, bench: FakeBench) -> None:
+        said = self.slowed(bench, ("dut.p1", "peer.p1"), duplex=Duplex.HALF)
+        assert said.startswith("Undecided: ") and said.count("has duplex half; expected full") == 2
+
+    @pytest.mark.parametrize("names", [("dut.p0",), ("dut.p0", "peer.p0")])
+    def test_a_partner_that_advertises_less_is_the_benchs(self, bench: FakeBench, names: Sequence[str]) -> None:
+        said = self.slowed(bench, names, partner=("10baseT/Full", "100baseT/Full"))
+        assert said.startswith("BenchFault: ") and "the other end of its link advertises 10, 100 Mbit/s" in said
+
+    def test_a_peer_that_can_do_less_is_the_benchs(self, bench: FakeBench) -> None:
+        self.slowed(bench, ("peer.p0",), supported=("100baseT/Full",))
+        said = self.slowed(bench, ("dut.p0",), partner=None)
+        assert said.startswith("BenchFault: ") and "the other end of its link offers 100 Mbit/s" in said
+
+    def test_a_card_that_can_do_less_is_the_cards(self, bench: FakeBench) -> None:
+        self.slowed(bench, ("peer.p0",))
+        said = self.slowed(bench, ("dut.p0",), supported=("100baseT/Full",), partner=("100baseT/Full",))
+        assert said.startswith("CardFailure: dut.p0 (") and "may be why" not in said.splitlines()[0]
+
+    def test_a_slower_link_to_a_switch_is_nobodys(self, bench: FakeBench, taken: Run) -> None:
+        bench.put_in_switch()
+        taken.bench = bench.load()[0]
+        assert self.slowed(bench, ("dut.p1",)).startswith("Undecided: dut.p1 (")
+
+    def test_a_slower_link_of_the_peer_to_a_switch_is_the_benchs(self, bench: FakeBench, taken: Run) -> None:
+        bench.put_in_switch()
+        taken.bench = bench.load()[0]
+        assert self.slowed(bench, ("peer.p1",)).startswith("BenchFault: peer.p1 (")
+
     @pytest.mark.parametrize("known", [0, 1, 2])
     def test_a_known_fact_is_judged_beside_unknown_ones(self, bench: FakeBench, taken: Run, known: int) -> None:
         facts, wrong = ["speed_mbps: 1000", "duplex: full", "autoneg: true"], [100, Duplex.HALF, False]

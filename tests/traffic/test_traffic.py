@@ -274,11 +274,32 @@ def test_a_link_below_its_speed_does_not_lower_the_limit(bench: FakeBench, rates
     for name in ("dut.p0", "peer.p0"):
         negotiate(bench, name, 100)
     rates.figures["a", sender] = (4.7,)
-    with pytest.raises(CardFailure) as caught:
+    with pytest.raises(Undecided) as caught:
         Traffic().tcp_should_reach_the_limit(sender, QUICK)
     first, *rest = sorted(str(caught.value).split("\n"))
-    assert first == "dut.p0 (0000:01:00.0): link at 100 Mbit/s; expected 1000 Mbit/s (sheet intel-82574l)"
+    assert first.startswith("dut.p0 (0000:01:00.0): link at 100 Mbit/s; expected 1000 Mbit/s (sheet intel-82574l); its")
     assert len(rest) == 1 and rest[0].startswith("peer.p0 (")
+    assert ("a", sender) not in rates.runs
+
+
+@DIRECTIONS
+def test_a_link_whose_speed_the_dut_alone_shows_is_the_cards(bench: FakeBench, rates: Rates, sender: Role) -> None:
+    negotiate(bench, "dut.p0", 100)
+    with pytest.raises(CardFailure) as caught:
+        Traffic().tcp_should_reach_the_limit(sender, QUICK)
+    assert str(caught.value) == ("dut.p0 (0000:01:00.0): link at 100 Mbit/s; expected 1000 Mbit/s (sheet intel-82574l)")
+    assert ("a", sender) not in rates.runs
+
+
+@DIRECTIONS
+def test_a_partner_that_advertises_less_is_the_benchs(bench: FakeBench, rates: Rates, sender: Role) -> None:
+    for name in ("dut.p0", "peer.p0"):
+        negotiate(bench, name, 100)
+    nic = bench.nic("dut.p0")
+    assert nic.settings is not None
+    nic.settings = replace(nic.settings, partner=("100baseT/Full",))
+    with pytest.raises(BenchFault, match=r"dut\.p0 .* the other end of its link advertises 100 Mbit/s"):
+        Traffic().tcp_should_reach_the_limit(sender, QUICK)
     assert ("a", sender) not in rates.runs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import AnyMaker, AnySubsystem, Medium, Unknown
@@ -162,14 +162,14 @@ def require_speeds(run: Run, say: Say) -> None:
     known = set(card.section(card.link.speeds_mbps or None, "link.speeds_mbps"))
     needed = known if card.link.media == (Medium.TWISTED_PAIR,) else {card.link.speed_mbps} & known
     for port, settings in _link_settings(run):
-        offered = {_speed_of(match) for match in map(_MODE.match, settings.supported or ()) if match is not None}
-        say(f"{port.place} offers {_in_mbps(offered)}")
+        offered = speeds_of(settings.supported)
+        say(f"{port.place} offers {in_mbps(offered)}")
         if not offered:
             continue
         shown = True
         if offered - known or needed - offered:
-            expected = f"{_in_mbps(known)}, at least {_in_mbps(needed)}"
-            problems.append(f"{port.place} offers {_in_mbps(offered)}; expected {expected} (sheet {card.name})")
+            expected = f"{in_mbps(known)}, at least {in_mbps(needed)}"
+            problems.append(f"{port.place} offers {in_mbps(offered)}; expected {expected} (sheet {card.name})")
     fail_with(problems)
     if not shown:
         raise NotApplicable("dut: no port shows the speeds that it offers")
@@ -207,11 +207,21 @@ def _link_settings(run: Run) -> list[tuple[Port, LinkSettings]]:
     return list(zip(ports, found, strict=True))
 
 
-def _speed_of(mode: re.Match[str]) -> int:
-    return int(mode[1]) * (1000 if mode[2] else 1)
+def speeds_of(modes: Iterable[str] | None) -> set[int]:
+    """Return the speeds of link modes in Mbit/s; none of modes that nobody shows.
+
+    Args:
+        modes: Their names, as of :class:`~niclab.hosts.host_records.LinkSettings`.
+    """
+    return {int(match[1]) * (1000 if match[2] else 1) for match in map(_MODE.match, modes or ()) if match is not None}
 
 
-def _in_mbps(speeds: Set[int | Unknown]) -> str:
+def in_mbps(speeds: Set[int | Unknown]) -> str:
+    """Return speeds in words.
+
+    Args:
+        speeds: In Mbit/s; one that nobody knows is left out.
+    """
     shown = ", ".join(map(str, sorted(speed for speed in speeds if isinstance(speed, int))))
     return f"{shown} Mbit/s" if shown else "no speed"
 

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from niclab.bench.records import Port
+from niclab.bench.records import Port, Role
 from niclab.card import Unknown
+from niclab.checks.pcie_party import LinkTrouble, blame_links
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import SheetUnknown, Trouble, blame, fail_with
+from niclab.core.verdict import Blamed, SheetUnknown, Trouble, blame, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.host import Host
-from niclab.links import carrier
+from niclab.links import carrier, link_speed
 from niclab.links.path_ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.run.run import Run
 from niclab.run.watching.standstill import blameless
@@ -45,25 +46,35 @@ def require_up(run: Run, say: Callable[[str], object]) -> None:
 def require_sheet_settings(run: Run) -> None:
     """See that every port runs at the sheet's speed, duplex and autonegotiation, those of them that it knows.
 
+    The duplex of a slower link has the reason of its speed.
+
     Args:
         run: The qualification run.
 
     Raises:
         CardFailure: Naming the ports that run otherwise, one of the dut among them.
-        BenchFault: Only ports of the peer do.
+        BenchFault: Only ports of the peer do, or the other ends of slower links offer no more.
+        Undecided: Both ends of links show a lower speed that they can exceed.
         SheetUnknown: The sheet knows none of the three.
     """
-    card, problems = run.card, list[Trouble]()
+    card, speed, problems = run.card, run.card.link.speed_mbps, list[LinkTrouble]()
     facts = {name: getattr(card.link, name) for name in ("speed_mbps", "duplex", "autoneg")}
     wanted = {name: fact for name, fact in facts.items() if not isinstance(fact, Unknown)}
     if not wanted:
         raise SheetUnknown(f"sheet {card.name} does not know link.speed_mbps, link.duplex, nor link.autoneg")
-    for port, settings in _of_every_port(run, lambda host, iface: host.links.link_settings(iface)).items():
+    every = _of_every_port(run, lambda host, iface: host.links.link_settings(iface))
+    for port, settings in every.items():
+        own: tuple[Blamed | None, str] = (Blamed.CARD if port.role is Role.DUT else Blamed.BENCH, "")
+        of_speed = own
+        if not isinstance(speed, Unknown) and settings.speed_mbps != speed:
+            of_speed = link_speed.party(run, port, every, speed)
         for field, expected in wanted.items():
             found = getattr(settings, field)
             if found != expected:
-                problems.append(port.trouble(f"has {field} {found}; expected {expected} (sheet {card.name})"))
-    blame(problems)
+                side, reason = own if field == "autoneg" else of_speed
+                text = f"{port.place} has {field} {found}; expected {expected} (sheet {card.name})"
+                problems.append(LinkTrouble(f"{text}; {reason}" if reason else text, side))
+    blame_links(problems)
 
 
 def require_traffic(run: Run) -> None:

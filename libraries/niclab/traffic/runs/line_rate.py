@@ -6,8 +6,11 @@ from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
+from niclab.checks.pcie_party import LinkTrouble, blame_links
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault
+from niclab.hosts.host_records import LinkSettings
+from niclab.links import link_speed
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.traffic.runs.endpoints import Ends
@@ -28,24 +31,31 @@ def line_mbps(run: Run, ends: Ends, path: BenchPath) -> float:
 
     Raises:
         CardFailure: A port of the dut negotiated another speed than the sheet's.
-        BenchFault: A port reports no speed, or one of the peer negotiated less than the sheet's.
+        BenchFault: A port reports no speed, or one of the peer or the other end of a link offers less than the sheet's.
+        Undecided: Both ends negotiated a lower speed that they can exceed.
     """
     wanted, sheet = run.card.link.speed_mbps, f"expected {run.card.link.speed_mbps} Mbit/s (sheet {run.card.name})"
     if isinstance(wanted, Unknown):
-        return _negotiated_mbps(run, (ends.sender, ends.from_port)) / path.rate_scale
+        return _speed_mbps(_negotiated(run, (ends.sender, ends.from_port)), ends.from_port) / path.rate_scale
     sides = ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
-    found = dict(zip((ends.from_port, ends.to_port), side_by_side(partial(_negotiated_mbps, run), sides), strict=True))
-    slow = [f"{port.place}: link at {mbps} Mbit/s; {sheet}" for port, mbps in found.items() if mbps != wanted]
-    if any(mbps != wanted for port, mbps in found.items() if port.role is Role.DUT):
-        raise CardFailure("\n".join(slow))
-    if any(mbps < wanted for mbps in found.values()):
-        raise BenchFault("\n".join(slow))
+    found = dict(zip((ends.from_port, ends.to_port), side_by_side(partial(_negotiated, run), sides), strict=True))
+    slow = list[LinkTrouble]()
+    for port, settings in found.items():
+        mbps = _speed_mbps(settings, port)
+        if mbps < wanted or (mbps > wanted and port.role is Role.DUT):
+            side, reason = link_speed.party(run, port, found, wanted)
+            text = f"{port.place}: link at {mbps} Mbit/s; {sheet}"
+            slow.append(LinkTrouble(f"{text}; {reason}" if reason else text, side))
+    blame_links(slow)
     return wanted / path.rate_scale
 
 
-def _negotiated_mbps(run: Run, end: tuple[Server, Port]) -> int:
+def _negotiated(run: Run, end: tuple[Server, Port]) -> LinkSettings:
     server, port = end
-    speed_mbps = server.host.links.link_settings(run.interface(port)).speed_mbps
-    if not speed_mbps:
+    return server.host.links.link_settings(run.interface(port))
+
+
+def _speed_mbps(settings: LinkSettings, port: Port) -> int:
+    if not settings.speed_mbps:
         raise BenchFault(f"{port.name}: link speed is unknown, so there is no line rate to compare with")
-    return speed_mbps
+    return settings.speed_mbps
