@@ -34,6 +34,16 @@ the tests in good order: that signal is ignored."""
 FIRST = "*** Test Cases ***\nGood\n    Log    words    WARN\nBad\n    Fail    CardFailure: dut.p0 is wrong\n"
 SECOND = f"*** Test Cases ***\nEarly\n    No Operation\nKills\n    Evaluate    {KILL}\nLate\n    No Operation\n"
 THIRD = "*** Test Cases ***\nLast\n    No Operation\n"
+ABOUT_ANOTHER_CARD = """
+cards:
+  intel-x520:
+    rate_scale: 400
+    ports:
+      dut.p0: {pci: "0000:81:00.0"}
+      dut.p1: {pci: "0000:81:00.1"}
+      peer.p0: {pci: "0000:81:00.0"}
+      peer.p1: {pci: "0000:81:00.1"}
+"""
 START = """import sys
 from pathlib import Path
 from niclab.commands.certifying import certify, robot_process
@@ -58,6 +68,7 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def killed(bench: FakeBench, suites: Path) -> Path:
+    bench.file.write_text(bench.file.read_text() + ABOUT_ANOTHER_CARD)
     results = bench.folder / "results"
     paths = [str(path) for path in (suites, bench.file, bench.sheet, results)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -155,11 +166,12 @@ def test_what_is_refused(killed: Path, bench: FakeBench) -> None:
         pytest.raises(BenchFault, match="in use"),
     ):
         resume.run(killed)
-    sheet = bench.sheet.read_text()
-    bench.sheet.write_text(sheet + "# changed\n")
-    with pytest.raises(BenchFault, match=r"has changed since the run began"):
-        resume.run(killed)
-    bench.sheet.write_text(sheet)
+    for each in (bench.sheet, bench.file):
+        text = each.read_text()
+        each.write_text(text + "# changed\n")
+        with pytest.raises(BenchFault, match=rf"{each.name}: has changed since the run began"):
+            resume.run(killed)
+        each.write_text(text)
     file = killed / "run.json"
     content = json.loads(file.read_text())
     for change, words in (

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from file_fixtures import Edit
 from robot_runs import RobotRun
 
 from niclab.bench.bench_file import load_bench
@@ -59,11 +60,85 @@ def test_a_certificate_holds_neither_secrets_nor_other_cards_and_loads_nothing(r
 def test_the_kept_bench_file_is_the_same_bench_for_its_card(card: str, tmp_path: Path) -> None:
     text = (REPOSITORY / "lab" / "benches" / "virtual.yaml").read_text()
     kept = tmp_path / "virtual.yaml"
-    kept.write_text(without_other_cards(text, card) + "\n")
+    kept.write_text(without_other_cards(text, card, "virtual.yaml") + "\n")
     original = load_bench(REPOSITORY / "lab" / "benches" / "virtual.yaml")
     assert load_bench(kept).with_card(card).ports == original.with_card(card).ports
     assert load_bench(kept).deviations == tuple(each for each in original.deviations if each.card == card)
     assert all(other.stem == card or other.stem not in kept.read_text() for other in CARDS.glob("*.yaml"))
+
+
+WAYS = {
+    "another key first": """deviations:
+  # x520: to be measured
+  - fact: filters.vlan
+    card: intel-82574l
+    how: |
+      - card: intel-82574l
+
+    source: measured
+  - fact: filters.vlan
+    card: intel-x520
+    how: none
+    source: measured
+  # x520: the end
+# about the servers
+""",
+    "in quotes, with a comment": """"deviations": # of models
+- card: "intel-x520"  # 10 Gbit/s
+  {rest}
+- # 1 Gbit/s
+  'card': "intel-82574l"  # 1 Gbit/s
+  {rest}
+# about the servers
+""",
+    "in braces": """deviations: [{card: intel-x520, fact: filters.vlan, how: none, source: x520},
+  # x520: the end
+  {card: "intel-82574l", fact: filters.vlan, how: 'none, it seems', source: measured}, ]  # about the servers
+""",
+    "braces in lines": """deviations:
+  - {card: intel-x520, fact: filters.vlan, how: none, source: measured}
+  - {card: intel-82574l, fact: filters.vlan, how: none,
+     source: measured}
+# about the servers
+""",
+    "none of its own": """deviations:
+  - card: intel-x520
+    {rest}
+# about the servers
+""",
+    "ports in braces": """cards: {intel-x520: {ports: {ports}, rate_scale: 1},
+  "intel-82574l": {ports: {ports}, rate_scale: 2}}
+# about the servers
+""",
+    "ports in quotes": """cards:
+    "intel-82574l":   # as it is
+        rate_scale: 2
+
+        ports: {ports}
+    'intel-x520' :
+        ports: {ports}
+# about the servers
+""",
+}
+REST = "fact: filters.vlan\n  how: none\n  source: measured"
+PORTS = ", ".join(f'{role}.p{n}: {{pci: "0000:0{n + 1}:00.0"}}' for role in ("dut", "peer") for n in range(2))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_entry_is_its_cards_however_it_is_written(way: str, edited_bench: Edit) -> None:
+    own = WAYS[way].replace("{ports}", f"{{{PORTS}}}")
+    rest = REST.replace("\n  ", "\n    ") if "    {rest}" in own else REST
+    file = edited_bench(
+        ("commands:\n", "emulated: true\ncommands:\n"), ("servers:\n", own.replace("{rest}", rest) + "servers:\n")
+    )
+    original = load_bench(file)
+    file.write_text(without_other_cards(file.read_text(), "intel-82574l", "virtual.yaml"))
+    kept = load_bench(file)
+    assert kept.with_card("intel-82574l").ports == original.with_card("intel-82574l").ports
+    assert kept.with_card("intel-82574l").paths == original.with_card("intel-82574l").paths
+    assert kept.deviations == tuple(each for each in original.deviations if each.card == "intel-82574l")
+    assert len(kept.deviations) + len(kept.cards) == (way != "none of its own")
+    assert "x520" not in file.read_text() and "# about the servers\n" in file.read_text()
 
 
 @pytest.mark.slow

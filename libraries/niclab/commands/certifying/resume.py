@@ -33,7 +33,7 @@ from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.trouble import OF_THE_SERVER
 from niclab.report.evidence import signature
 from niclab.report.evidence.continued import add_verdict, join_summaries, make_whole, tests_in
-from niclab.report.evidence.inputs import Input, kept
+from niclab.report.evidence.inputs import Input, content_to_keep, kept
 from niclab.report.evidence.runfolder import (
     ALLURE_RESULTS_FOLDER,
     CERTIFICATE_FILE,
@@ -124,7 +124,7 @@ def _call(run_dir: Path) -> _Call:
     sheet, plan = load_card(called["card"]), load_plan(called["plan"])
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: plan.file}
     for kind, file in {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE}.items():
-        if file.read_bytes() != kept(run_dir, kind).read_bytes():
+        if content_to_keep(kind, file, sheet.name) != kept(run_dir, kind).read_bytes():
             raise BenchFault(f"{file}: has changed since the run began; expected {kept(run_dir, kind)}")
     now, then = git_state(REPOSITORY), run.get("git")
     if now != then:

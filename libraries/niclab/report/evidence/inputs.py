@@ -6,20 +6,21 @@ when the files of the lab have changed.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
+import yaml
+
 from niclab.core.verdict import BenchFault
 from niclab.files.document import shown_file
+from niclab.files.nodes import compose, text_of
 from niclab.report import write_atomically
 from niclab.report.evidence.runfolder import EVIDENCE_FOLDER, record_inputs
 
 FOLDER = "inputs"
-_KEY = re.compile(r"( +)[\"']?([a-z][a-z0-9_-]*)[\"']?:")
-_ITEM = re.compile(r"( *)- card: ([a-z0-9_-]+)\s*$")
-"""The first line of an entry of a list that is about a card."""
+_Entry = tuple[yaml.Node, yaml.Node, bool]
+"""An entry of a section: its first node and its last one, and whether it is about the card of the run."""
 
 
 class Input(StrEnum):
@@ -45,42 +46,92 @@ def keep_inputs(run_dir: Path, files: Mapping[Input, Path], card: str) -> None:
         BenchFault: A file cannot be read or written.
     """
     for kind, file in files.items():
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise BenchFault(f"{file}: cannot be read: {error.strerror}") from error
-        if kind is Input.BENCH:
-            content = without_other_cards(content.decode("utf-8", "replace"), card).encode()
-        write_atomically(folder_of(run_dir, kind) / file.name, content)
+        write_atomically(folder_of(run_dir, kind) / file.name, content_to_keep(kind, file, card))
     record_inputs(run_dir, {kind.value: shown_file(file.resolve()) for kind, file in files.items()})
 
 
-def without_other_cards(text: str, card: str) -> str:
-    """Return a bench file without what is about other cards: a run is handed to the vendor of one.
+def content_to_keep(kind: Input, file: Path, card: str) -> bytes:
+    """Return the content of the copy of a file.
 
     Args:
-        text: The file, whose section ``cards`` has one key in a line, and whose ``deviations`` begin with ``card``.
+        kind: Which file.
+        file: The file.
         card: Name of the card sheet.
+
+    Raises:
+        BenchFault: The file cannot be read.
     """
-    return _without_others(_without_others(text, "cards", _KEY, card), "deviations", _ITEM, card)
+    if kind is Input.BENCH:
+        name = shown_file(file)
+        return without_other_cards(text_of(file, name), card, name).encode()
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise BenchFault(f"{file}: cannot be read: {error.strerror}") from error
 
 
-def _without_others(text: str, section: str, begins: re.Pattern[str], card: str) -> str:
-    """Leave out the entries of a section that begin with the name of another card."""
-    head, mark, rest = text.partition(f"\n{section}:\n")
-    if not mark:
-        return text
-    lines = rest.splitlines(keepends=True)
-    end = next((n for n, line in enumerate(lines) if line[:1] not in (" ", "#", "\n")), len(lines))
-    kept, indent, wanted = [], None, False
-    for line in lines[:end]:
-        if found := begins.match(line):
-            indent = indent if indent is not None else len(found[1])
-            if len(found[1]) == indent:
-                wanted = found[2] == card
-        kept += [line] * wanted
-    content = f"{mark}{''.join(kept)}" if kept else "\n"
-    return f"{head}{content}{''.join(lines[end:])}"
+def without_other_cards(text: str, card: str, name: str) -> str:
+    """Return a bench file without what is about other cards: a run is handed to the vendor of one.
+
+    Comments between the entries of ``cards`` and ``deviations`` are left out as well: they may be about any card.
+
+    Args:
+        text: The file.
+        card: Name of the card sheet.
+        name: The file as messages show it.
+
+    Raises:
+        BenchFault: The file is no YAML.
+    """
+    for section in ("cards", "deviations"):
+        _, top = compose(text, name)
+        for key, value in top.value:
+            if key.value == section and isinstance(value, yaml.CollectionNode) and value.value:
+                text = _with_entries(text, key, value, _entries(value, card))
+    return text
+
+
+def _entries(section: yaml.CollectionNode, card: str) -> list[_Entry]:
+    if isinstance(section, yaml.MappingNode):
+        return [(key, value, key.value == card) for key, value in section.value]
+    return [(each, each, ("card", card) in _texts(each)) for each in section.value]
+
+
+def _texts(node: yaml.Node) -> list[tuple[object, object]]:
+    return [(key.value, value.value) for key, value in node.value] if isinstance(node, yaml.MappingNode) else []
+
+
+def _with_entries(text: str, key: yaml.Node, section: yaml.CollectionNode, entries: Sequence[_Entry]) -> str:
+    """The file with the wanted entries of a section alone; without its key where none is left."""
+    if section.flow_style:
+        spans = [text[first.start_mark.index : last.end_mark.index] for first, last, is_wanted in entries if is_wanted]
+        return f"{text[: section.start_mark.index + 1]}{', '.join(spans)}{text[section.end_mark.index - 1 :]}"
+    lines = text.splitlines(keepends=True)  # at the line breaks of YAML
+    at, kept = key.end_mark.line + 1, list[str]()
+    for _, last, is_wanted in entries:
+        while _is_comment(lines[at]):
+            at += 1
+        end = _last_line(last) + 1
+        kept += lines[at:end] * is_wanted
+        at = end
+    while at < len(lines) and _is_comment(lines[at]) and lines[at][: key.start_mark.column + 1].isspace():
+        at += 1
+    head = lines[: key.end_mark.line + 1] if kept else lines[: key.start_mark.line]
+    return "".join([*head, *kept, *lines[at:]])
+
+
+def _is_comment(line: str) -> bool:
+    """Is it a comment, or blank?"""
+    return line.strip()[:1] in ("", "#")
+
+
+def _last_line(node: yaml.Node) -> int:
+    """The last line of a value; the mark of a section or list in lines is behind the comments that follow."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        last = node.value[-1]
+        return _last_line(last[1] if isinstance(node, yaml.MappingNode) else last)
+    is_behind = node.end_mark.column == 0 and node.end_mark.line > node.start_mark.line
+    return node.end_mark.line - is_behind
 
 
 def folder_of(run_dir: Path, kind: Input) -> Path:
