@@ -78,7 +78,7 @@ def test_what_the_kernels_report_after_the_last_test_counts(
     (tmp_path / "suites").mkdir()
     (tmp_path / "suites" / "one.robot").write_text(SUITE.format(answer="No Operation"))
     run = make_run(tmp_path, tmp_path / "suites", expected_tests=2)
-    keep_last_look(run.folder / "evidence", [error] if error else [], over=True)
+    keep_last_look(run.folder / "evidence", [error] if error else [], [], over=True)
     seal(run.folder / "evidence", [])
     assert certify(run.folder, run.rc) == status
 

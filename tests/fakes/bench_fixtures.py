@@ -14,6 +14,8 @@ from fake_switch import FakeSwitch
 from toy_mib import FakeAgent
 
 from niclab.links import wiring
+from niclab.report import write_json
+from niclab.report.evidence.runfolder import RUN_FILE, record_continuation
 from niclab.run import bench_servers
 from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
@@ -68,6 +70,18 @@ def taken(bench: FakeBench) -> Iterator[Run]:
     bench.write(commands=False, cables=True)
     with prepared(bench) as made:
         yield made
+
+
+def continued(run: Run) -> None:
+    """The process of a run is killed, and another one continues the run: in its folder, with parts of its own."""
+    about = {"format": 1, "who": {}, "versions": {}, "facts": {}, "git": None}
+    write_json(run.run_dir / RUN_FILE, about)
+    record_continuation(run.run_dir, "")
+    run._parts.clear()
+    run.bench_servers.looks_before_leaving.clear()
+    for server in run.servers.values():
+        server.before_boot.clear()
+    run.part(PreparedPorts).prepare()
 
 
 @pytest.fixture

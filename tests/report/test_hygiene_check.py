@@ -19,7 +19,8 @@ RED = TestRecord("1", "A", Verdict.CARD_FAILURE, "CardFailure: x", (), 0, 1.0)
 
 def written(run_dir: Path, **changes: Any) -> Path:
     write_json(run_dir / EVIDENCE_FOLDER / BEFORE, {})
-    write_json(run_dir / EVIDENCE_FOLDER / RESULT, {"format": 1, "faults": [], "findings": []} | changes)
+    result = {"format": 1, "over": True, "faults": [], "findings": []}
+    write_json(run_dir / EVIDENCE_FOLDER / RESULT, result | changes)
     return run_dir
 
 
@@ -38,7 +39,7 @@ def test_a_leftover_is_a_fault_of_the_bench(tmp_path: Path, changes: dict[str, A
     assert check is not None and check.verdict is Verdict.BENCH_FAULT and check.message.startswith("BenchFault: dut: ")
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"findings": None}, {"findings": [{}]}])
+@pytest.mark.parametrize("changes", [{"format": 2}, {"findings": None}, {"findings": [{}]}, {"over": False}])
 def test_a_result_that_cannot_be_read_is_no_pass(tmp_path: Path, changes: dict[str, Any]) -> None:
     check = hygiene_check(written(tmp_path, **changes))
     assert check is not None and "the state after the run was not compared: " in check.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,10 @@ def test_it_says_how_long_the_carrier_of_each_port_was_watched(run_dir: Path) ->
         "dut.p0": KeptPort(50, 12, 0, {Unwatched.TOUCHED: 40.0, Unwatched.BOOTED: 10.0}),
         "dut.p1": KeptPort(100, 0, 0),
     }
-    keep_carrier(run_dir / "evidence", KeptCarrier(ports, {"peer.p0": "FreeBSD keeps no count"}, ()))
+    keep_carrier(
+        run_dir / "evidence",
+        KeptCarrier(ports, {"peer.p0": "FreeBSD keeps no count"}, (), datetime(2026, 1, 1, tzinfo=UTC)),
+    )
     assert remarks_of(run_dir)["Carrier"] == (
         "50 % of the run was watched",
         [

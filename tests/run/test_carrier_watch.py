@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from bench_fixtures import continued
 from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind
 from niclab.report.allure.allure_results import TestRecord
 from niclab.report.own_checks.all_checks import own_checks
-from niclab.report.own_checks.carrier_check import KeptPort, Unwatched, carrier_check, kept_carrier
+from niclab.report.own_checks.carrier_check import KeptPort, Unwatched, carrier_check, keep_carrier, kept_carrier
 from niclab.report.verdicts import Verdict
 from niclab.run import run as runs
 from niclab.run.run import Run
@@ -353,8 +356,48 @@ def test_a_run_that_watched_no_second_has_no_check(taken: Run) -> None:
     assert carrier_check(taken.run_dir) is None
 
 
+def test_a_continued_run_knows_what_its_killed_part_has_counted(
+    bench: FakeBench, taken: Run, look: Callable[[float], None], clock: Clock
+) -> None:
+    bench.nic("dut.p0").changes += 2
+    look(60)
+    look(60)
+    before = check(taken)
+    kept = kept_carrier(taken.run_dir)
+    assert before.verdict is Verdict.CARD_FAILURE and kept is not None
+    for _ in range(2):  # it is killed again
+        keep_carrier(taken.evidence_folder, replace(kept, began=kept.began - timedelta(seconds=300)))
+        continued(taken)
+        again = taken.part(KernelWatch)
+        with again.beginning():
+            pass
+        assert check(taken) == before
+        kept = kept_carrier(taken.run_dir)
+        assert kept is not None
+    assert kept.ports["dut.p0"].unwatched_s[Unwatched.KILLED] == pytest.approx(600 - kept.ports["dut.p0"].watched_s, 2)
+    for _ in range(3):
+        clock.now += 60
+        assert again.look() == []
+    runs.release()
+    assert check(taken) == before and account(taken).unexpected == 2
+    assert account(taken).watched_s > 180 > account(taken).seconds - 600
+
+
+def test_a_run_into_the_folder_of_an_earlier_one_begins_at_nothing(
+    bench: FakeBench, taken: Run, look: Callable[[float], None]
+) -> None:
+    bench.nic("dut.p0").changes += 2
+    look(60)
+    look(60)
+    continued(taken)
+    (taken.run_dir / "run.json").unlink()
+    with taken.part(KernelWatch).beginning():
+        pass
+    assert carrier_check(taken.run_dir) is None
+
+
 @pytest.mark.usefixtures("look")
 def test_another_file_is_a_bench_fault(taken: Run) -> None:
-    (taken.evidence_folder / "carrier.json").write_text('{"format": 2}')
+    (taken.evidence_folder / "carrier.json").write_text('{"format": 3}')
     found = check(taken)
     assert found.verdict is Verdict.BENCH_FAULT and "carrier.json: is no record of carriers" in found.message

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from bench_fixtures import continued
 from fake_bench import FakeBench
 from fake_parts import state_text
 from fake_switch import FakeSwitch
@@ -14,6 +15,8 @@ from test_failure_evidence import run
 
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
+from niclab.report.own_checks.hygiene_check import hygiene_check
+from niclab.report.verdicts import Verdict
 from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
@@ -27,6 +30,11 @@ QUIET = f"*** Test Cases ***\nQuiet\n{NOTHING}"
 
 def result(bench: FakeBench) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((bench.folder / "out" / "evidence" / "hygiene.json").read_text())
+    return content
+
+
+def result_of(taken: Run) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((taken.evidence_folder / "hygiene.json").read_text())
     return content
 
 
@@ -44,7 +52,7 @@ def leaving(bench: FakeBench, monkeypatch: pytest.MonkeyPatch, *statements: str)
 def test_a_clean_run_leaves_nothing(bench: FakeBench) -> None:
     ended = run(bench, QUIET, QUIET)
     assert all(test.passed for test in ended.suite.all_tests)
-    assert result(bench) == {"format": 1, "faults": [], "findings": []}
+    assert result(bench) == {"format": 1, "over": True, "faults": [], "findings": []}
     evidence = bench.folder / "out" / "evidence"
     before, after = (json.loads((evidence / f"state-{when}.json").read_text()) for when in ("before", "after"))
     assert before == after and [each["server"] for each in before["states"]] == ["dut", "peer"]
@@ -82,7 +90,7 @@ def test_several_tests_without_a_command_are_named_by_their_suite(
 def test_ports_that_a_test_has_lost_are_no_leftover(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the next test they are made ready anyway."""
     run(bench, leaving(bench, monkeypatch, "dut.boot()"), QUIET)
-    assert result(bench) == {"format": 1, "faults": [], "findings": []}
+    assert result(bench) == {"format": 1, "over": True, "faults": [], "findings": []}
 
 
 def test_a_state_that_cannot_be_read_is_a_fault_and_no_pass(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +180,52 @@ def test_what_is_found_after_a_suite_is_not_found_again_at_the_end(bench: FakeBe
     assert hygiene.finish() == []
     content = json.loads((taken.evidence_folder / "hygiene.json").read_text())
     assert len(content["findings"]) == 1
+
+
+def test_a_continued_run_knows_what_its_killed_part_has_found(
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hygiene = begun(taken)
+    bench.dut.nics[0].mtu = 9000
+    bench.peer.sysctls["net/core/rmem_max"] = "7"
+    assert len(hygiene.after_suite("suite", print)) == 2
+    hygiene.ran(Ran("B", 3.0, 4.0))
+    with monkeypatch.context() as patch:
+        patch.setattr("fake_parts.state_text", lambda _: "@ links\n")
+        assert hygiene.after_suite("other", print) == []
+    killed = hygiene_check(taken.run_dir)
+    assert killed is not None and "the state after the run was not compared: the run ended" in killed.message
+    continued(taken)
+    again = begun(taken)
+    assert again.after_suite("third", print) == [] and again.finish() == []
+    (fault,), found = result_of(taken)["faults"], result_of(taken)["findings"]
+    assert fault.startswith("other: the state after it cannot be compared: ")
+    assert [(each["key"], each["place"], each["undone"]) for each in found] == [
+        ("mtu", "suite", True),
+        ("net.core.rmem_max", "suite", False),
+    ]
+    after = hygiene_check(taken.run_dir)
+    assert after is not None and after.verdict is Verdict.BENCH_FAULT and "not compared" not in after.message
+    assert taken.journal.state_file.exists()  # a later run finds it, too
+
+
+def test_a_fault_before_the_first_suite_is_kept(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("fake_parts.state_text", lambda _: "@ links\n")
+        begun(taken)
+    continued(taken)
+    begun(taken).finish()
+    before, prepared = result_of(taken)["faults"]
+    assert "the state before the run cannot" in before and "the state of the prepared bench cannot" in prepared
+
+
+def test_findings_of_a_killed_part_that_cannot_be_read_are_a_fault(taken: Run) -> None:
+    begun(taken)
+    (taken.evidence_folder / "hygiene.json").write_text('{"format": 1, "faults": [], "findings": [{}]}')
+    continued(taken)
+    begun(taken).finish()
+    (fault,) = result_of(taken)["faults"]
+    assert "hygiene.json: is no result of a comparison: 'server'" in fault
 
 
 def test_a_server_that_is_gone_is_a_fault(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:

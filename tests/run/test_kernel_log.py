@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from bench_fixtures import continued
 from fake_bench import FakeBench
 from fake_parts import FakeHost
 from test_failure_evidence import run
@@ -599,6 +600,37 @@ def test_the_last_look_is_a_check_of_its_own_and_fails_no_test(
     check = last_look_check(bench.folder / "out")
     assert check is not None and check.verdict is Verdict.CARD_FAILURE
     assert check.message.startswith("CardFailure: dut kernel: oops")
+
+
+def test_a_continued_run_knows_what_an_earlier_last_look_found(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    """A run whose niclab alone is killed ends with its last look, and may have tests left."""
+    bench.dut.says(*OOPS)
+    taken.bench_servers.look_before_leaving(taken.servers.values(), is_last=True)
+    before = last_look_check(taken.run_dir)
+    assert before is not None and before.verdict is Verdict.CARD_FAILURE and len(watch.found_at_the_end) == 1
+    continued(taken)
+    taken.part(KernelWatch).begin()
+    begun = last_look_check(taken.run_dir)
+    assert begun is not None and "the run ended before its last look" in begun.message
+    continued(taken)  # once more, before its last look
+    taken.part(KernelWatch).begin()
+    runs.release()
+    assert last_look_check(taken.run_dir) == before
+
+
+def test_a_last_look_of_another_run_into_the_same_folder_is_forgotten(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    bench.dut.says(*OOPS)
+    taken.bench_servers.look_before_leaving(taken.servers.values(), is_last=True)
+    continued(taken)
+    (taken.run_dir / "run.json").unlink()
+    taken.part(KernelWatch).begin()
+    runs.release()
+    after = last_look_check(taken.run_dir)
+    assert after is not None and after.verdict is Verdict.PASS and watch.found_at_the_end
 
 
 def _no_console(_: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from niclab.report.evidence.runfolder import EVIDENCE_FOLDER
 
 FILE = "carrier.json"
 """File of the evidence."""
-FORMAT = 2
+FORMAT = 3
 CHECK = "Carrier over the whole run"
 WANTED_SHARE = 0.3
 """The part of the run that is to be watched: where it is less, the check and the certificate say so. Of a quick run
@@ -27,6 +28,7 @@ class Unwatched(Enum):
     TOUCHED = "links were touched"
     BOOTED = "a server booted"
     REMADE = "the interface was made again, or is not there"
+    KILLED = "the run was killed, and not continued yet"
     UNSAID = "links were touched, and the driver did not say of every return when it came"
 
 
@@ -78,11 +80,13 @@ class KeptCarrier:
         ports: Name of a port -> its account.
         not_counted: Name of a port of which nothing is counted -> why.
         findings: Each begins with the name of its verdict.
+        began: When the watch began, in the first part of a run that was killed.
     """
 
     ports: Mapping[str, KeptPort]
     not_counted: Mapping[str, str]
     findings: Sequence[str]
+    began: datetime
 
     @property
     def share(self) -> float:
@@ -123,8 +127,8 @@ def keep_carrier(evidence: Path, kept: KeptCarrier) -> None:
         }
         for name, each in kept.ports.items()
     }
-    content = {"format": FORMAT, "ports": ports, "not_counted": kept.not_counted, "findings": kept.findings}
-    write_json(evidence / FILE, content)
+    content = {"format": FORMAT, "began": kept.began.isoformat(), "ports": ports, "not_counted": kept.not_counted}
+    write_json(evidence / FILE, {**content, "findings": kept.findings})
 
 
 def carrier_check(run_dir: Path) -> TestRecord | None:
@@ -172,6 +176,7 @@ def kept_carrier(run_dir: Path) -> KeptCarrier | None:
             )
             for name, each in content["ports"].items()
         }
-        return KeptCarrier(ports, dict(content["not_counted"]), tuple(map(str, content["findings"])))
+        began = datetime.fromisoformat(content["began"])
+        return KeptCarrier(ports, dict(content["not_counted"]), tuple(map(str, content["findings"])), began)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BenchFault(f"{file}: is no record of carriers: {error}; expected ports and findings") from error

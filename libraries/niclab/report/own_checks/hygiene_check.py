@@ -14,6 +14,7 @@ BEFORE, AFTER, RESULT = "state-before.json", "state-after.json", "hygiene.json"
 """Files of the evidence."""
 FORMAT = 1
 CHECK = "Bench hygiene"
+_NOT_COMPARED = "the state after the run was not compared: the run ended before; expected a comparison at its end"
 
 
 def hygiene_check(run_dir: Path) -> TestRecord | None:
@@ -43,6 +44,7 @@ def _problems(file: Path) -> list[str]:
     try:
         if result["format"] != FORMAT:
             raise BenchFault(f"{file}: format {result['format']!r}; expected {FORMAT}")
-        return [*map(str, result["faults"]), *(str(each["text"]) for each in result["findings"])]
+        missing = [] if result["over"] is True else [_NOT_COMPARED]
+        return [*missing, *map(str, result["faults"]), *(str(each["text"]) for each in result["findings"])]
     except (KeyError, TypeError) as error:
         raise BenchFault(f"{file}: is no result of a comparison: {error}; expected faults and findings") from error

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from niclab.bench.records import Port, Role, Wiring
@@ -26,7 +27,8 @@ from niclab.hosts.errors import ReadError
 from niclab.hosts.host_records import CarrierLook
 from niclab.hosts.kernel.kernel_log import KernelLook
 from niclab.hosts.kernel.link_lines import link_news
-from niclab.report.own_checks.carrier_check import KeptCarrier, KeptPort, Unwatched, keep_carrier
+from niclab.report.evidence.runfolder import is_continued
+from niclab.report.own_checks.carrier_check import KeptCarrier, KeptPort, Unwatched, keep_carrier, kept_carrier
 from niclab.run.run import Run
 from niclab.run.watching.carrier_looks import CarrierMoment, CarrierPair, Flap
 from niclab.run.watching.carrier_span import Rest
@@ -59,15 +61,22 @@ class CarrierWatch:
         self._looks: dict[Role, list[CarrierMoment]] = {}
         self._compared: dict[Role, int] = {}
         """The number of looks of a server that have been compared with those before."""
-        self._accounts: dict[Port, KeptPort] = {}
+        self._accounts: dict[str, KeptPort] = {}
+        """By the names of the ports."""
         self._not_counted: dict[str, str] = {}
-        self._found: list[Finding] = []
+        self._found: list[str] = []
         self._touches: LinkTouches | None = None
         """None until the watch begins."""
         self._settled_s = 0.0
+        self._began = datetime.now(UTC)
 
     def begin(self) -> None:
-        """Watch from now on: the ports have their interfaces, and the wiring is proven."""
+        """Watch from now on: the ports have their interfaces, and the wiring is proven.
+
+        Raises:
+            BenchFault: The record of the killed part of a run that is continued cannot be read.
+        """
+        self._take_up()
         self._touches = LinkTouches(self._run, self.clock)
         for role in Role:
             ports = {self._run.interface(port): port for port in self._run.ports(role) if port in self._run.interfaces}
@@ -77,8 +86,19 @@ class CarrierWatch:
                 self._not_counted |= {port.name: str(reason) for port in ports.values()}
                 continue
             self._ports[role], self._looks[role], self._compared[role] = ports, [], 1
-            self._accounts |= {port: KeptPort() for port in ports.values()}
+            for port in ports.values():
+                self._accounts.setdefault(port.name, KeptPort())
         self._keep()
+
+    def _take_up(self) -> None:
+        """Begin with the record of the killed part of a run that is continued; nothing was watched since."""
+        kept = kept_carrier(self._run.run_dir) if is_continued(self._run.run_dir) else None
+        if kept is None:
+            return
+        self._began, self._found, self._accounts = kept.began, list(kept.findings), dict(kept.ports)
+        seconds = (datetime.now(UTC) - kept.began).total_seconds()
+        for account in self._accounts.values():
+            account.add(0.0, seconds - account.seconds, Unwatched.KILLED)
 
     def note_touch(self) -> None:
         """Note a touch since the last look, by what neither a command nor the journal shows."""
@@ -157,7 +177,8 @@ class CarrierWatch:
             while self._compared[role] < len(looks) and (over or looks[self._compared[role]].at_s <= both_s):
                 self._compared[role] += 1
                 flaps += self._compare(role, self._compared[role], self._touches)
-        self._found += [self._blamed(flap, self._touches) for flap in flaps]
+        blamed = [self._blamed(flap, self._touches) for flap in flaps]
+        self._found += [f"{type(each).__name__}: {each}" for each in blamed]
         self._keep()
 
     def _read(self, role: Role, began_s: float, look: KernelLook, text: str, touches: LinkTouches) -> CarrierMoment:
@@ -182,9 +203,10 @@ class CarrierWatch:
             flap = None if why else pair.flap()
             changes = 0 if flap is None else flap.changes
             watched_s = 0.0 if why else pair.watched_s
-            self._accounts[port].add(watched_s, pair.seconds - watched_s, why or Unwatched.TOUCHED)
-            self._accounts[port].on_purpose += max(0, pair.counted - changes)
-            self._accounts[port].unexpected += changes
+            account = self._accounts[port.name]
+            account.add(watched_s, pair.seconds - watched_s, why or Unwatched.TOUCHED)
+            account.on_purpose += max(0, pair.counted - changes)
+            account.unexpected += changes
             found += [] if flap is None else [flap]
         return found
 
@@ -229,9 +251,8 @@ class CarrierWatch:
         return sum(known) if len(known) == len(counts) else None
 
     def _keep(self) -> None:
-        found = tuple(f"{type(each).__name__}: {each}" for each in self._found)
-        ports = {port.name: account for port, account in self._accounts.items()}
-        keep_carrier(self._run.evidence_folder, KeptCarrier(ports, self._not_counted, found))
+        kept = KeptCarrier(self._accounts, self._not_counted, self._found, self._began)
+        keep_carrier(self._run.evidence_folder, kept)
 
 
 def _last_s(looks: list[CarrierMoment]) -> float:

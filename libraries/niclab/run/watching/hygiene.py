@@ -8,15 +8,16 @@ until the run ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from niclab.bench.records import Port
 from niclab.core.parallel import side_by_side
 from niclab.core.plain import as_json
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
-from niclab.report import write_json
+from niclab.report import read_json_object, write_json
 from niclab.report.evidence.runfolder import is_continued
 from niclab.report.own_checks.hygiene_check import AFTER, BEFORE, FORMAT, RESULT
 from niclab.run.acquiring import ready
@@ -76,6 +77,7 @@ class BenchHygiene:
         What cannot be taken is a fault of the bench on the certificate.
         """
         self._older = frozenset(entry.id for entry in self._run.journal.pending())
+        self._take_up()
         self._faults += self._run.bench_servers.left_elsewhere
         kept = self._kept()
         try:
@@ -88,6 +90,20 @@ class BenchHygiene:
             keep_for_restore(self._run, wanted, self._older)
         except BenchFault as error:
             self._faults.append(f"the state before the run cannot be taken: {error}")
+        self._keep()
+
+    def _take_up(self) -> None:
+        """Begin with what was found before the run was killed, if it is continued."""
+        file = self._run.evidence_folder / RESULT
+        try:
+            if is_continued(self._run.run_dir) and file.exists():
+                found = read_json_object(file)
+                self._findings += [_read(each) for each in found["findings"]]
+                self._faults += map(str, found["faults"])
+        except BenchFault as error:
+            self._faults.append(str(error))
+        except (KeyError, TypeError) as error:
+            self._faults.append(f"{file}: is no result of a comparison: {error}; expected faults and findings")
 
     def _kept(self) -> KeptState | None:
         """The state before the last run, if that run has not found the bench as before."""
@@ -129,6 +145,7 @@ class BenchHygiene:
             }
         except BenchFault as error:
             self._faults.append(f"the state of the prepared bench cannot be taken: {error}")
+        self._keep()
 
     def _restoring_mtu(self, port: Port) -> str:
         """The command that gives a port its present MTU again; some cards need their link down and up then."""
@@ -158,6 +175,12 @@ class BenchHygiene:
         tests, self._tests = self._tests, []
         if not self._working or not tests:
             return []
+        found = self._left_by(suite, tests, warn)
+        self._findings += found
+        self._keep()
+        return found
+
+    def _left_by(self, suite: str, tests: Sequence[Ran], warn: Callable[[str], object]) -> list[LeftBehind]:
         try:
             ready.make_ready(self._run, warn)
             found, now = self._compare(suite, tests)
@@ -168,7 +191,6 @@ class BenchHygiene:
         for server, state in now.items():
             left = [each.leftover for each in found if each.leftover.server == server and not each.undone]
             self._working[server] = with_leftovers(self._working[server], state, left)
-        self._findings += found
         return found
 
     def finish(self) -> list[LeftBehind]:
@@ -193,8 +215,7 @@ class BenchHygiene:
         except BenchFault as error:
             self._faults.append(f"the state after the run cannot be compared: {error}")
         self._findings += found
-        result = {"format": FORMAT, "faults": self._faults, "findings": [_plain(each) for each in self._findings]}
-        write_json(self._run.evidence_folder / RESULT, result)
+        self._keep(over=True)
         return found
 
     def _new(self, after: Sequence[Snapshot]) -> list[LeftBehind]:
@@ -256,6 +277,11 @@ class BenchHygiene:
             return undo.address(left.subject, left.key.removeprefix("address "))
         return None
 
+    def _keep(self, *, over: bool = False) -> None:
+        """Write what is known so far: a killed run may be continued."""
+        found = {"faults": self._faults, "findings": [_plain(each) for each in self._findings]}
+        write_json(self._run.evidence_folder / RESULT, {"format": FORMAT, "over": over, **found})
+
     def _write(self, name: str, states: Sequence[Snapshot]) -> None:
         write_json(self._run.evidence_folder / name, {"format": FORMAT, "states": as_json(list(states))})
 
@@ -279,3 +305,8 @@ def _plain(found: LeftBehind) -> dict[str, object]:
         **{"server": left.server, "subject": left.subject, "key": left.key, "was": left.was, "is": left.is_now},
         **{"place": found.place, "test": found.test, "undone": found.undone, "text": str(found)},
     }
+
+
+def _read(plain: Mapping[str, Any]) -> LeftBehind:
+    left = Leftover(*(str(plain[key]) for key in ("server", "subject", "key", "was", "is")))
+    return LeftBehind(left, str(plain["place"]), str(plain["test"]), undone=plain["undone"] is True)

@@ -20,7 +20,7 @@ from niclab.hosts.kernel.boots import first_lines
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.kernel.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
-from niclab.report.own_checks.last_look import keep_last_look
+from niclab.report.own_checks.last_look import earlier_findings, keep_last_look
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.recover import recover
 from niclab.run.run import Run
@@ -71,15 +71,18 @@ class KernelWatch:
         """The look that came with the state of the ports, while nothing else is asked of the server."""
         self.found_at_the_end: list[Exception] = []
         """Messages that no test can be charged with: said after the last one, or while changes were undone."""
+        self._earlier: list[str] = []
+        """Such messages of the killed part of a run that is continued."""
         run.bench_servers.looks_before_leaving.append(self._look_before_leaving)
 
     def begin(self) -> None:
         """Set a mark in both kernel logs. What was said before is of no interest any more.
 
         Raises:
-            BenchFault: A server does not answer.
+            BenchFault: A server does not answer, or the findings of the killed part of a run cannot be read.
         """
-        keep_last_look(self._run.evidence_folder, [], over=False)
+        self._earlier = earlier_findings(self._run.run_dir)
+        self._keep_last_look(over=False)
         servers = list(self._run.servers.values())
         marks = side_by_side(lambda server: server.host.system.dmesg_mark(), servers)
         for server, mark in zip(servers, marks, strict=True):
@@ -141,7 +144,10 @@ class KernelWatch:
         for role in asked if is_last else ():
             del self._places[role]  # a server that the lab has stopped is not silent by itself
         with contextlib.suppress(BenchFault):  # the file still says then that the last look is not over
-            keep_last_look(self._run.evidence_folder, self.found_at_the_end, over=not self._places)
+            self._keep_last_look(over=not self._places)
+
+    def _keep_last_look(self, *, over: bool) -> None:
+        keep_last_look(self._run.evidence_folder, self.found_at_the_end, self._earlier, over=over)
 
     def _look_before_boot(self, server: Server) -> None:
         """The lab is about to make a server boot. What is found is said at the next look."""
