@@ -1,4 +1,6 @@
-"""A listener that notes the test that is about to run, and how each ended, so that a killed run can be continued.
+"""A listener that notes the test that is about to run, how each ended, and what Robot Framework warned of.
+
+With that a killed run can be continued.
 
 ``niclab certify`` gives it the file of the journal.
 """
@@ -11,10 +13,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from robot import running
-from robot.result import TestCase, TestSuite
+from robot.result import Message, TestCase, TestSuite
 
+from niclab.core.verdict import BenchFault
 from niclab.report.evidence import test_journal
-from niclab.report.evidence.test_journal import EndedTest
+from niclab.report.evidence.test_journal import EndedTest, RobotMessage
 
 
 class TestJournal:
@@ -32,6 +35,7 @@ class TestJournal:
     def __init__(self, file: str) -> None:
         self._journal = test_journal.TestJournal(Path(file))
         self._noted: dict[str, EndedTest] = {}
+        self._has_failed = False
 
     def start_test(self, data: running.TestCase, result: TestCase) -> None:  # noqa: ARG002 - Robot's signature
         """Note the test that is about to run."""
@@ -40,6 +44,17 @@ class TestJournal:
     def end_test(self, data: running.TestCase, result: TestCase) -> None:  # noqa: ARG002 - as above
         """Note how it ended."""
         self._note(result)
+
+    def message(self, message: Message) -> None:
+        """Note a warning or an error: Robot Framework itself writes those that no test holds when it ends."""
+        if message.level not in ("WARN", "ERROR") or self._has_failed:
+            return
+        time = message.timestamp.isoformat() if message.timestamp else ""
+        try:
+            self._journal.message(RobotMessage(message.level, message.message, time, message.html))
+        except BenchFault:
+            self._has_failed = True  # this very fault becomes a message
+            raise
 
     def end_suite(self, data: running.TestSuite, result: TestSuite) -> None:  # noqa: ARG002 - as above
         """Note again the tests whose status the teardown of a suite has changed."""

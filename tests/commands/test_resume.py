@@ -20,9 +20,9 @@ from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
 from niclab.fleet.reservation import ReservedBench
 from niclab.report.allure.allure_results import read_results
-from niclab.report.evidence.continued import make_whole
+from niclab.report.evidence.continued import found_in, make_whole
 from niclab.report.evidence.runfolder import read_run
-from niclab.report.evidence.test_journal import FILE, EndedTest, TestJournal, read_so_far
+from niclab.report.evidence.test_journal import FILE, EndedTest, RobotMessage, TestJournal, read_so_far
 from niclab.report.verdicts import Verdict
 
 KILL = (
@@ -33,6 +33,8 @@ KILL = (
 the tests in good order: that signal is ignored."""
 FIRST = "*** Test Cases ***\nGood\n    Log    words    WARN\nBad\n    Fail    CardFailure: dut.p0 is wrong\n"
 SECOND = f"*** Test Cases ***\nEarly\n    No Operation\nKills\n    Evaluate    {KILL}\nLate\n    No Operation\n"
+ERROR = "__import__('robot.output.logger', fromlist=['x']).LOGGER.error('the kernel log was not read')"
+"""As a listener that fails: no test holds the message."""
 THIRD = "*** Test Cases ***\nLast\n    No Operation\n"
 ABOUT_ANOTHER_CARD = """
 cards:
@@ -76,6 +78,19 @@ def killed(bench: FakeBench, suites: Path) -> Path:
     assert done.returncode == -9, done.stderr
     (run_dir,) = results.iterdir()
     return run_dir
+
+
+@pytest.fixture
+def erring(suites: Path) -> None:
+    (suites / "file0.robot").write_text(f"{FIRST}Errs\n    Evaluate    {ERROR}\n")
+
+
+@pytest.fixture
+def killed_at_first(suites: Path, request: pytest.FixtureRequest) -> None:
+    """Nothing ends before the kill; the setup of the first suite is the parameter."""
+    setup = f"*** Settings ***\nSuite Setup    Evaluate    {request.param}\n"
+    (suites / "file0.robot").write_text(f"{setup}*** Test Cases ***\nKills first\n    Evaluate    {KILL}\n")
+    (suites / "file1.robot").write_text(THIRD)
 
 
 def verdicts(run_dir: Path) -> dict[str, Verdict]:
@@ -158,6 +173,33 @@ def test_it_can_be_killed_again(killed: Path, suites: Path) -> None:
         "Qualification.File2.Last",
     ]
     assert "continued 2 times" in str(certificate(killed)["remarks"])
+
+
+def errors_of(output: Path) -> list[tuple[str | None, str | None]]:
+    return [(each.get("level"), each.text) for each in ElementTree.parse(output).getroot().iterfind("./errors/msg")]
+
+
+@pytest.mark.usefixtures("erring")
+def test_errors_that_no_test_holds_are_kept_each_once(request: pytest.FixtureRequest) -> None:
+    killed: Path = request.getfixturevalue("killed")
+    assert [each.level for each in read_so_far(killed / "evidence" / FILE).messages] == ["WARN", "ERROR"]
+    resume.run(killed)
+    assert errors_of(killed / "output.xml") == [("WARN", "words"), ("ERROR", "the kernel log was not read")]
+    (reason,) = [each for each in certificate(killed)["reasons"] if "Robot Framework reported" in each]
+    assert "1 errors while running: the kernel log was not read" in reason
+
+
+@pytest.mark.usefixtures("killed_at_first")
+@pytest.mark.parametrize(("killed_at_first", "count"), [(ERROR, 1), ("0", 0)], indirect=["killed_at_first"])
+def test_a_run_that_was_killed_in_its_first_test(request: pytest.FixtureRequest, count: int) -> None:
+    killed: Path = request.getfixturevalue("killed")
+    assert read_so_far(killed / "evidence" / FILE).ended == {}
+    resume.run(killed)
+    assert verdicts(killed) == {"Kills first": Verdict.BENCH_FAULT, "Last": Verdict.PASS}
+    expected = [("ERROR", "the kernel log was not read")] * 2 * count  # the setup has run twice
+    assert errors_of(killed / "output.xml") == expected
+    said = "Robot Framework reported 2 errors"
+    assert any(said in each for each in certificate(killed)["reasons"]) is bool(count)
 
 
 def test_what_is_refused(killed: Path, bench: FakeBench) -> None:
@@ -270,15 +312,55 @@ def test_an_output_that_is_torn_anywhere_is_made_whole(tmp_path: Path, cut: int 
     assert [test.find("status").get("status") for test in root.iter("test")] == ["PASS", "FAIL"]  # type: ignore[union-attr]
 
 
+def test_messages_of_a_torn_output(tmp_path: Path) -> None:
+    """The journal has those that no keyword logged; one that it lacks is taken from the log; no one comes twice."""
+    text = (
+        '<robot><suite name="Top"><test name="A"><kw name="X"><msg level="WARN" time="T1">a</msg>'
+        '<msg level="WARN" time="T0">old</msg><msg level="INFO" time="T2">b</msg></kw><status status="PASS"/></test>'
+    )
+    torn, whole = tmp_path / "torn.xml", tmp_path / "whole.xml"
+    torn.write_text(text)
+    noted = [
+        RobotMessage("WARN", "a", "T1"),
+        RobotMessage("ERROR", "\x1b[1m<c>\x00", "T1"),
+        RobotMessage("WARN", "a", "T1"),
+    ]
+    make_whole(torn, {"Top.A": ended("A", ("Top",))}, whole, noted)
+    expected = [("WARN", "old"), ("WARN", "a"), ("ERROR", "[1m<c>"), ("WARN", "a")]
+    assert errors_of(whole) == expected
+    assert found_in([whole]) == ({"Top.A"}, {("T0", "WARN"), ("T1", "WARN"), ("T1", "ERROR")})
+    make_whole(whole, {}, whole, [*noted, RobotMessage("ERROR", "late", "T3", html=True)])
+    assert errors_of(whole) == [*expected, ("ERROR", "late")]
+    assert ElementTree.parse(whole).getroot().find("./errors/msg[@html='true']") is not None
+
+
+def test_a_part_in_which_no_test_has_ended_adds_its_messages_to_the_part_before(tmp_path: Path) -> None:
+    """Its output may be that of all parts, merged."""
+    evidence, journal = tmp_path / "evidence", TestJournal(tmp_path / "evidence" / FILE)
+    (tmp_path / "output.xml").write_text(
+        '<robot><suite name="Top"><test name="A"><status status="PASS"/></test></suite>'
+    )
+    journal.end("Top.A", ended("A", ("Top",)))
+    journal.message(RobotMessage("WARN", "first", "T1"))
+    for _ in range(2):
+        resume._keep_part(tmp_path, evidence, read_so_far(evidence / FILE))
+        journal.message(RobotMessage("ERROR", "second", "T2"))
+    resume._keep_part(tmp_path, evidence, read_so_far(evidence / FILE))
+    (part,) = (evidence / "outputs").iterdir()
+    assert errors_of(part) == [("WARN", "first"), ("ERROR", "second")]
+
+
 def test_a_torn_journal_of_tests(tmp_path: Path) -> None:
     journal = TestJournal(tmp_path / FILE)
     journal.begin("Top.Inner.A")
     journal.end("Top.Inner.A", ended("A"))
     journal.end("Top.Inner.A", ended("A", status="FAIL"))
     journal.begin("Top.Inner.B")
+    journal.message(RobotMessage("ERROR", "words", "T", html=True))
     with (tmp_path / FILE).open("a") as file:
         file.write('{"event": "en')
     found = read_so_far(tmp_path / FILE)
+    assert found.messages == (RobotMessage("ERROR", "words", "T", html=True),)
     assert found.running == "Top.Inner.B" and found.ended["Top.Inner.A"].status == "FAIL" and found.since is not None
     (tmp_path / FILE).write_text("nonsense\n")
     with pytest.raises(BenchFault, match="is no journal of tests"):

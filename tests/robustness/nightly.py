@@ -165,7 +165,8 @@ def last_begun(journal: str) -> str:
             entry = json.loads(line)
         except ValueError:
             continue  # torn by the kill
-        running = entry["test"] if entry["event"] == "begin" else ""
+        if entry["event"] in ("begin", "end"):
+            running = entry["test"] if entry["event"] == "begin" else ""
     return running
 
 

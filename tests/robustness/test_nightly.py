@@ -189,7 +189,9 @@ def test_the_moments_of_kills_are_spread_over_the_run() -> None:
 
 def test_the_test_that_was_running() -> None:
     begun, ended = '{"event": "begin", "test": "Q.A"}\n', '{"event": "end", "test": "Q.A"}\n'
-    assert nightly.last_begun(begun) == "Q.A" and nightly.last_begun(begun + ended + '{"eve') == ""
+    said = '{"event": "message", "level": "WARN", "text": "", "time": "", "html": false}\n'
+    assert nightly.last_begun(begun) == nightly.last_begun(begun + said) == "Q.A"
+    assert nightly.last_begun(said) == nightly.last_begun(begun + ended + '{"eve') == ""
 
 
 def test_every_row_of_the_matrix_has_its_control_and_names_tests_of_the_suites() -> None:

@@ -32,7 +32,7 @@ from niclab.hosts.kernel import linux_trouble as of_linux
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.trouble import OF_THE_SERVER
 from niclab.report.evidence import signature
-from niclab.report.evidence.continued import add_verdict, join_summaries, make_whole, tests_in
+from niclab.report.evidence.continued import add_verdict, found_in, join_summaries, make_whole
 from niclab.report.evidence.inputs import Input, content_to_keep, kept
 from niclab.report.evidence.runfolder import (
     ALLURE_RESULTS_FOLDER,
@@ -93,10 +93,7 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
     if before.running:
         add_verdict(evidence, before.running, _verdict_of_interrupted(call, evidence, before))
     tools = look_for_tools()
-    known = tests_in(_parts(evidence))
-    new = {name: test for name, test in before.ended.items() if name not in known}
-    if new:
-        make_whole(run_dir / OUTPUT_NAME, new, _next_part(evidence))
+    _keep_part(run_dir, evidence, before)
     record_continuation(run_dir, before.running)
     rc = 0
     if is_left:
@@ -171,7 +168,20 @@ def _console_since(log: Path, since: datetime | None) -> list[str]:
     return [line["text"] for line in heard if datetime.fromisoformat(line["when"]).replace(tzinfo=UTC) >= since]
 
 
+def _keep_part(run_dir: Path, evidence: Path, before: SoFar) -> None:
+    """Keep the output of the killed part: the tests, warnings and errors that no part has yet."""
+    parts = _parts(evidence)
+    tests, moments = found_in(parts)
+    new = {name: test for name, test in before.ended.items() if name not in tests}
+    messages = [each for each in before.messages if (each.time, each.level) not in moments]
+    if new or (messages and not parts):
+        make_whole(run_dir / OUTPUT_NAME, new, _next_part(evidence), messages)
+    elif messages:
+        make_whole(parts[-1], {}, parts[-1], messages)
+
+
 def _next_part(evidence: Path) -> Path:
+    (evidence / _PARTS).mkdir(exist_ok=True)
     return evidence / _PARTS / f"output-{len(_parts(evidence)) + 1}.xml"
 
 

@@ -1,12 +1,13 @@
 """A killed run that is continued: a torn output made whole, verdicts of interrupted tests, one summary of all parts.
 
 Robot Framework writes ``output.xml`` as it goes: a killed run leaves the beginning of one. What has ended in it is
-kept; what the writer still held back is taken from the journal of tests, without its log.
+kept; what the writer still held back is taken from the journal of tests, without its log. So are warnings and errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from xml.etree.ElementTree import Element, SubElement
 from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_atomically, write_json
 from niclab.report.allure.allure_results import SUMMARY_FORMAT, SUMMARY_NAME
-from niclab.report.evidence.test_journal import EndedTest
+from niclab.report.evidence.test_journal import EndedTest, RobotMessage
 
 VERDICTS = "interrupted.json"
 """File of the evidence: full name of each interrupted test -> its message."""
@@ -29,6 +30,7 @@ _SUMMARY_OF_NOTHING: dict[str, Any] = {
     "errors": [],
 }
 """The summary of a run that was killed after its last test, before Robot Framework wrote one."""
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _LOST = "The run was killed before Robot Framework wrote the log of this test."
 
 
@@ -59,13 +61,16 @@ def add_verdict(evidence: Path, test: str, message: str) -> None:
     write_json(evidence / VERDICTS, read_verdicts(evidence) | {test: message})
 
 
-def make_whole(output: Path, ended: Mapping[str, EndedTest], whole: Path) -> None:
+def make_whole(
+    output: Path, ended: Mapping[str, EndedTest], whole: Path, messages: Sequence[RobotMessage] = ()
+) -> None:
     """Write a whole output from a torn one.
 
     Args:
         output: What the killed run has left; a missing or empty file holds no test.
         ended: The tests that must be in it, by their full names.
         whole: The file to write.
+        messages: The warnings and errors that must be in it; one that is there already is not added.
 
     Raises:
         BenchFault: A file cannot be read or written, or is no output of Robot Framework.
@@ -78,14 +83,25 @@ def make_whole(output: Path, ended: Mapping[str, EndedTest], whole: Path) -> Non
     for suite in top.iter("suite"):
         if suite.find("status") is None:
             SubElement(suite, "status", status="FAIL")
-    if root.find("errors") is None:
-        errors = SubElement(root, "errors")
-        errors.extend(each for each in top.iter("msg") if each.get("level") in ("WARN", "ERROR"))
+    _add_messages(root, top, messages)
     write_atomically(whole, ElementTree.tostring(root, encoding="unicode", xml_declaration=True))
 
 
-def tests_in(parts: Iterable[Path]) -> set[str]:
-    """Return the full names of the tests in whole outputs.
+def _add_messages(root: Element, top: Element, messages: Sequence[RobotMessage]) -> None:
+    errors = root.find("errors")
+    if errors is None:
+        errors, noted = SubElement(root, "errors"), {(each.time, each.level) for each in messages}
+        logged = [each for each in top.iter("msg") if each.get("level") in ("WARN", "ERROR")]
+        errors.extend(each for each in logged if _moment(each) not in noted)
+    known = {_moment(each) for each in errors}
+    for each in messages:
+        if (each.time, each.level) not in known:
+            html = {"html": "true"} if each.html else {}
+            SubElement(errors, "msg", {"time": each.time, "level": each.level, **html}).text = _text(each.text)
+
+
+def found_in(parts: Iterable[Path]) -> tuple[set[str], set[tuple[str, str]]]:
+    """Return the full names of the tests in whole outputs, and time and level of their warnings and errors.
 
     Args:
         parts: The outputs.
@@ -93,8 +109,21 @@ def tests_in(parts: Iterable[Path]) -> set[str]:
     Raises:
         BenchFault: One cannot be read.
     """
-    tops = [_what_has_ended(part, [])[1] for part in parts]
-    return {_full_name(path, test) for top in tops for path, test in _tests(top, (top.get("name", ""),))}
+    tests, moments = set[str](), set[tuple[str, str]]()
+    for part in parts:
+        root, top = _what_has_ended(part, [])
+        tests |= {_full_name(path, test) for path, test in _tests(top, (top.get("name", ""),))}
+        moments |= {_moment(each) for each in root.iterfind("./errors/msg")}
+    return tests, moments
+
+
+def _moment(message: Element) -> tuple[str, str]:
+    return message.get("time", ""), message.get("level", "")
+
+
+def _text(text: str) -> str:
+    """Leave out the characters that XML cannot hold, as Robot Framework does."""
+    return _NO_XML.sub("", text)
 
 
 def _what_has_ended(output: Path, tops: Iterable[str]) -> tuple[Element, Element]:
@@ -152,7 +181,7 @@ def _test(ended: EndedTest) -> Element:
     SubElement(keyword, "status", {"status": "PASS", **times})
     for tag in ended.tags:
         SubElement(test, "tag").text = tag
-    SubElement(test, "status", {"status": ended.status, **times}).text = ended.message or None
+    SubElement(test, "status", {"status": ended.status, **times}).text = _text(ended.message) or None
     return test
 
 

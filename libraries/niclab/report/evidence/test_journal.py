@@ -1,13 +1,14 @@
 """The journal of tests: which test is about to run, and how each ended. A killed run is continued by it.
 
-A file of JSON lines in the evidence, synced to the disk before a test begins and after its result is written.
+A file of JSON lines in the evidence, synced to the disk before a test begins and after its result is written. It holds
+the warnings and errors of Robot Framework, too, which writes those that no test holds when it ends.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from niclab.core.verdict import BenchFault
 
 FILE = "tests.jsonl"
-_BEGIN, _END = "begin", "end"
+_BEGIN, _END, _MESSAGE = "begin", "end", "message"
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,23 @@ class EndedTest:
 
 
 @dataclass(frozen=True)
+class RobotMessage:
+    """A warning or an error of Robot Framework, as its output has it; ``time`` is that of the controller."""
+
+    level: str
+    text: str
+    time: str
+    html: bool = False
+
+
+@dataclass(frozen=True)
 class SoFar:
     """The progress of a run. ``running``: the test that had begun and not ended, and since when."""
 
     ended: Mapping[str, EndedTest] = field(default_factory=dict)
     running: str = ""
     since: datetime | None = None
+    messages: Sequence[RobotMessage] = ()
 
 
 class TestJournal:
@@ -80,6 +92,17 @@ class TestJournal:
         """
         self._append({"event": _END, "test": full_name, **asdict(ended)})
 
+    def message(self, message: RobotMessage) -> None:
+        """Note a warning or an error.
+
+        Args:
+            message: The message.
+
+        Raises:
+            BenchFault: The journal cannot be written.
+        """
+        self._append({"event": _MESSAGE, **asdict(message)})
+
     def _append(self, line: Mapping[str, Any]) -> None:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -100,13 +123,15 @@ def read_so_far(file: Path) -> SoFar:
     Raises:
         BenchFault: It cannot be read, or a line but the last is torn.
     """
-    ended, running, since = dict[str, EndedTest](), "", None
+    ended, messages, running, since = dict[str, EndedTest](), list[RobotMessage](), "", None
     try:
         lines = file.read_bytes().split(b"\n")[:-1]  # a kill may leave a part of the last one
         for line in lines:
             content = json.loads(line)
-            name = str(content.pop("test"))
-            if content.pop("event") == _BEGIN:
+            event, name = content.pop("event"), str(content.pop("test", ""))
+            if event == _MESSAGE:
+                messages.append(RobotMessage(**content))
+            elif event == _BEGIN:
                 running, since = name, datetime.fromisoformat(content["when"])
             else:
                 ended[name] = EndedTest(**content | {key: tuple(content[key]) for key in ("suites", "tags")})
@@ -115,4 +140,4 @@ def read_so_far(file: Path) -> SoFar:
         raise BenchFault(f"{file}: cannot be read: {error.strerror}; expected the tests of the run") from error
     except (ValueError, KeyError, TypeError) as error:
         raise BenchFault(f"{file}: is no journal of tests: {error}") from error
-    return SoFar(ended, running, since)
+    return SoFar(ended, running, since, tuple(messages))
