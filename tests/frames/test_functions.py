@@ -13,7 +13,7 @@ from namespaces import Namespaces, NamespaceServer
 
 from niclab.bench.records import DeclaredDeviation, Port, Role, SiliconFact
 from niclab.card.settings_facts import FunctionFacts
-from niclab.core.verdict import CardFailure, Deviation, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.frames.functions import function_checks, function_ports
 from niclab.frames.functions.function_checks import VLAN
 from niclab.hosts.errors import NotOffered
@@ -24,6 +24,7 @@ from VirtualFunctions import VirtualFunctions
 
 Check = Callable[[Run, Callable[[str], object]], None]
 MOST, PORT = 3, "m0"
+REFUSALS = {"refuses": "Input/output error", "has no room": "Cannot allocate memory"}
 
 
 @dataclass
@@ -44,8 +45,8 @@ class Macvlans:
         return FunctionCount(self.most, self.others + max(0, len(self.functions(address)) - (self.defect == "few")))
 
     def set_count(self, address: str, count: int) -> Attempt[FunctionCount]:
-        if self.defect == "refuses" and count > 1:
-            return Attempt("Cannot allocate memory", self.count(address))
+        if self.defect in REFUSALS and count > 1:
+            return Attempt(f"echo: write error: {REFUSALS[self.defect]}", self.count(address))
         self.server.run(self.restoring(address))
         for number in range(count):
             self.server.run(f"ip link add link p0 name p0v{number} type macvlan mode {self._mode}")
@@ -164,7 +165,7 @@ def test_each_function_exchanges_frames_with_the_peer_and_the_next_one(clean: Na
         (
             "refuses",
             function_checks.made_and_removed,
-            r"3 virtual functions were asked for, it has 0, refused: Canno",
+            r"3 virtual functions were asked for, it has 0, refused: echo: write error: Input/output",
         ),
         ("few", function_checks.made_and_removed, r"1 virtual functions were asked for, it has 0$"),
         ("nameless", function_checks.made_and_removed, r"functions 0000:01:00\.2, 0000:01:00\.3 have no interface"),
@@ -186,6 +187,12 @@ def test_defects_are_charged_to_the_card(
     macvlans.defect = defect
     with pytest.raises(CardFailure, match=says):
         check(clean.run, str)
+
+
+def test_a_server_without_room_for_functions_is_the_benchs(clean: Namespaces, macvlans: Macvlans) -> None:
+    macvlans.defect = "has no room"
+    with pytest.raises(BenchFault, match=r"refused: echo: .* Cannot allocate memory; .* \(BIOS\) must have SR-IOV"):
+        function_checks.made_and_removed(clean.run, str)
 
 
 @pytest.mark.usefixtures("macvlans")

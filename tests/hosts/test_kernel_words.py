@@ -14,7 +14,7 @@ from niclab.commands.parse import parse
 from niclab.hosts.errors import ReadError
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.linux_trouble import read_trouble
-from niclab.hosts.kernel.trouble import KernelTrouble, TroubleKind
+from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH, KernelTrouble, TroubleKind
 
 CASES = Path(__file__).parent / "cases"
 OF_A_CARD = (
@@ -90,9 +90,42 @@ OF_NOBODY = (
     "list_add corruption. next->prev should be prev (ffff8880), but was dead0001. (next=ffff8881)",
     "refcount_t: underflow; use-after-free.",
 )
+OF_OTHERS = {
+    TroubleKind.PLUGGED_MODULE: (
+        "bnx2x 0000:01:00.0 enp1s0: Warning: Unqualified SFP+ module detected, Port 0 from OEM part number DAC-3M",
+        "bnx2x 0000:01:00.0 enp1s0: Error:  Power fault on Port 0 has been detected and the power to that SFP+ module"
+        " has been removed to prevent failure of the card. Please remove the SFP+ module and restart the system",
+        "ixgbe 0000:01:00.0: failed to load because an unsupported SFP+ or QSFP module type was detected.",
+        "ixgbe 0000:01:00.0: failed to initialize because an unsupported SFP+ module type was detected.",
+        "ixgbe 0000:01:00.0: Reload the driver after installing a supported module.",
+        "i40e 0000:01:00.0: Rx/Tx is disabled on this device because an unsupported SFP module type was detected.",
+        "i40e 0000:01:00.0: Refer to the Intel(R) Ethernet Adapters and Devices User Guide"
+        " for a list of supported modules.",
+        "ice 0000:01:00.0: The installed module is incompatible with the device's NVM image. Cannot start link",
+        "ice 0000:01:00.0: The module's power requirements exceed the device's power supply. Cannot start link",
+        "mlx5_core 0000:01:00.0: Port module event[error]: module 0, Cable error, High Temperature",
+    ),
+    TroubleKind.PCI_RESOURCES: (
+        "igb 0000:01:00.0: not enough MMIO resources for SR-IOV",
+        "igb 0000:01:00.0: SR-IOV: bus number out of range",
+        "igb 0000:01:00.0: SR-IOV: IOV BARS not allocated",
+        "i40e 0000:01:00.0: can't enable 1 VFs (bus 03 out of range of [bus 02])",
+        "ixgbe 0000:01:00.0: can't enable device: BAR 0 [mem size 0x00080000 64bit pref] not assigned",
+        "ixgbe 0000:01:00.0: Failed to enable PCI sriov: -12",
+        "bnx2x: [bnx2x_enable_sriov:2633(enp1s0f0)]pci_enable_sriov failed with -12",
+        "bnx2x: [bnx2x_iov_init_one:1206(enp1s0f0)]ARI not supported (check pci bridge ARI forwarding), SRIOV can",
+    ),
+    TroubleKind.LINK_PARTNER: (
+        "igb 0000:01:00.0: exceed max 2 second",
+        "igc 0000:01:00.0 enp1s0: exceed max 2 second",
+    ),
+}
+"""Errors by the words of drivers and kernel, and none of the card."""
 HARMLESS = (
     "<6>[    4.1] e1000e 0000:01:00.0 enp1s0: MSI interrupt test failed, using legacy interrupt.",
     "<3>[    4.1] bnx2x 0000:01:00.0 enp1s0: NIC Link is Down",
+    "<3>[    4.1] sfc 0000:01:00.0 enp1s0f0: warning: link partner doesn't support pause frames",
+    "<4>[    4.1] bnxt_en 0000:01:00.0 enp1s0: Unqualified SFP+ module detected on port 0",
     "<6>[    4.1] e1000e 0000:01:00.0 enp1s0: NIC Link is Down",
     "<4>[    4.1] acenic 0000:01:00.0 enp1s0: Optical link DOWN",
     "<6>[    4.1] be2net 0000:01:00.0: Reset is in progress",
@@ -145,6 +178,43 @@ def test_any_error_that_names_a_device_is_its_trouble(level: int) -> None:
     (found,) = troubles(f"<{level}>[    5.123456] e1000e 0000:01:00.0 enp1s0: something new")
     assert (found.kind, found.words) == (TroubleKind.ERROR, "e1000e 0000:01:00.0 enp1s0: something new")
     assert {"e1000e", "0000:01:00.0", "enp1s0"} <= found.names
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"), [pytest.param(kind, line, id=line[:60]) for kind, said in OF_OTHERS.items() for line in said]
+)
+def test_an_error_that_is_of_the_bench_or_of_nobody(kind: TroubleKind, line: str) -> None:
+    (found,) = troubles(f"<3>[    5.123456] {line}")
+    assert found.kind is kind and found.names & {"0000:01:00.0", "bnx2x"}
+    assert kind in OF_THE_BENCH or kind in NOBODY_KNOWS
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kind"),
+    [
+        (
+            OF_OTHERS[TroubleKind.PLUGGED_MODULE][2],
+            "ixgbe: probe of 0000:01:00.0 failed with error -95",
+            TroubleKind.PLUGGED_MODULE,
+        ),
+        (
+            OF_OTHERS[TroubleKind.PCI_RESOURCES][4],
+            "ixgbe: probe of 0000:01:00.0 failed with error -22",
+            TroubleKind.PCI_RESOURCES,
+        ),
+        (OF_OTHERS[TroubleKind.PCI_RESOURCES][0], "be2net 0000:01:00.0: VF setup failed", TroubleKind.PCI_RESOURCES),
+        (OF_OTHERS[TroubleKind.PCI_RESOURCES][0], "be2net 0000:01:00.0: something new", TroubleKind.ERROR),
+        (OF_OTHERS[TroubleKind.PCI_RESOURCES][0], "be2net 0000:02:00.0: VF setup failed", TroubleKind.ERROR),
+        (
+            OF_OTHERS[TroubleKind.PLUGGED_MODULE][2],
+            "ixgbe: probe of 0000:01:00.1 failed with error -5",
+            TroubleKind.PROBE_FAILED,
+        ),
+    ],
+)
+def test_what_comes_of_an_error_of_the_bench(first: str, then: str, kind: TroubleKind) -> None:
+    found = troubles(f"<3>[    5.100000] {first}\n<3>[    5.200000] {then}")
+    assert found[-1].words == then and found[-1].kind is kind
 
 
 def test_an_error_names_the_driver_that_it_begins_with() -> None:

@@ -61,6 +61,37 @@ def test_a_firmware_file_that_the_server_lacks(bench: FakeBench, opened: Run) ->
         make_ready(opened, print)
 
 
+NO_BAR = "<3>[    3.000000] e1000e {0}: can't enable device: BAR 0 [mem size 0x00020000] not assigned\n"
+WRONG_MODULE = (
+    "<3>[    3.000000] e1000e {0}: failed to load because an unsupported SFP+ or QSFP module type was detected.\n"
+)
+NOT_PROBED = "<4>[    3.100000] e1000e: probe of {0} failed with error -22"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (NO_BAR, r"server's firmware \(BIOS\) gives the card too few PCI"),
+        (WRONG_MODULE, "does not take the module in its"),
+    ],
+)
+def test_what_the_bench_keeps_from_starting(bench: FakeBench, opened: Run, said: str, words: str) -> None:
+    said_at_boot(bench, (said + NOT_PROBED).format(PORT))
+    bench.dut.without_interface.add(PORT)
+    with pytest.raises(BenchFault, match=words):
+        make_ready(opened, print)
+
+
+@pytest.mark.parametrize("is_dead", [False, True])
+def test_an_error_of_the_bench_does_not_excuse_the_card(bench: FakeBench, opened: Run, is_dead: bool) -> None:
+    other = "" if is_dead else f"<3>[    3.000000] e1000e {PORT}: something new"
+    said_at_boot(bench, f"<3>[    2.000000] e1000e {PORT}: not enough MMIO resources for SR-IOV\n{other}")
+    bench.nic("dut.p0").device = replace(bench.nic("dut.p0").device, dead=is_dead)
+    bench.dut.without_interface.add(PORT)
+    with pytest.raises(CardFailure, match="reads all ones" if is_dead else "something new"):
+        make_ready(opened, print)
+
+
 def test_an_older_firmware_file_that_is_taken(bench: FakeBench, opened: Run) -> None:
     said_at_boot(bench, public_case("06"))
     make_ready(opened, print)

@@ -399,6 +399,25 @@ def test_a_firmware_file_that_the_server_lacks_is_the_benchs(bench: FakeBench, w
     assert isinstance(found, BenchFault) and "firmware file missing: " in str(found)
 
 
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("Warning: Unqualified SFP+ module detected, Port 0 from OEM part number DAC-3M", BenchFault),
+        ("not enough MMIO resources for SR-IOV", BenchFault),
+        ("exceed max 2 second", Undecided),
+    ],
+)
+def test_an_error_of_a_port_that_is_not_the_cards(
+    bench: FakeBench, watch: KernelWatch, role: Role, words: str, verdict: type[Exception]
+) -> None:
+    host(bench, role).says(f"e1000e 0000:01:00.0: {words}", level=3)
+    (found,) = watch.look()
+    assert isinstance(found, verdict) and words in str(found)
+    host(bench, role).says(f"igb 0000:07:00.0: {words}", level=3)
+    assert watch.look() == []
+
+
 def test_an_ordered_boot_does_not_hide_what_the_new_kernel_says(
     bench: FakeBench, taken: Run, watch: KernelWatch
 ) -> None:

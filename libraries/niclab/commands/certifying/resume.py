@@ -30,7 +30,7 @@ from niclab.fleet.reservation import ReservedBench
 from niclab.hosts.kernel import freebsd_trouble as of_freebsd
 from niclab.hosts.kernel import linux_trouble as of_linux
 from niclab.hosts.kernel.dmesg import read_dmesg
-from niclab.hosts.kernel.trouble import OF_THE_SERVER
+from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH
 from niclab.report.evidence import signature
 from niclab.report.evidence.continued import add_verdict, found_in, join_summaries, make_whole
 from niclab.report.evidence.inputs import Input, content_to_keep, kept
@@ -150,7 +150,8 @@ def _verdict_of_interrupted(call: _Call, evidence: Path, before: SoFar) -> str:
     ports = [port.pci for port in call.bench.ports if port.role is Role.DUT]
     card = {call.sheet.driver(dut.os).module, *ports}
     troubles = read(read_dmesg("\n".join(said)))
-    found = [each for each in troubles if each.names & card and each.kind not in OF_THE_SERVER]
+    of_others = NOBODY_KNOWS.keys() | OF_THE_BENCH
+    found = [each for each in troubles if each.names & card and each.kind not in of_others]
     kind = CardFailure if found else BenchFault
     words = "".join(f"; {each.kind}: {each.words}" for each in found[:3])
     secrets = Secrets(call.bench.secrets_file)

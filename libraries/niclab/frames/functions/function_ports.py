@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from niclab.bench.records import Port, Role
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.functions.function_records import FunctionCount, VirtualFunction
@@ -23,6 +23,9 @@ BOUND_WITHIN_S = 30.0
 LINK_WITHIN_S = 30.0
 """Assumption: a function has a link by then. igbvf resets a function whose port was reset 10 s before, and looks every
 2 s (Linux kernel 6.1, igbvf/netdev.c, igbvf_has_link())."""
+NO_MEMORY = "Cannot allocate memory"
+"""ENOMEM of sriov_enable() (Linux kernel 6.1, pci/iov.c): the server's firmware has left no addresses or bus numbers
+for functions, or the kernel has no memory."""
 
 
 def offered(run: Run, port: Port) -> FunctionCount:
@@ -68,7 +71,7 @@ def made(run: Run, port: Port, count: int, say: Say) -> Iterator[list[Port]]:
 
     Raises:
         CardFailure: They are refused, are fewer than asked for, get no interface or no link in time, or do not go.
-        BenchFault: The dut does not answer, or they could not be removed.
+        BenchFault: The dut does not answer, the server has no PCI resources for them, or they could not be removed.
     """
     host, what = dut(run), f"{count} virtual functions are made"
     restoring = host.functions.restoring(port.pci)
@@ -113,7 +116,11 @@ def _made(run: Run, port: Port, count: int) -> list[Port]:
     attempt = dut(run).functions.set_count(port.pci, count)
     if attempt.refused is not None or attempt.now.now != count:
         why = f", refused: {attempt.refused}" if attempt.refused else ""
-        raise CardFailure(f"{port.place}: {count} virtual functions were asked for, it has {attempt.now.now}{why}")
+        said = f"{port.place}: {count} virtual functions were asked for, it has {attempt.now.now}{why}"
+        if attempt.refused and NO_MEMORY in attempt.refused:
+            cause = "the server has no PCI resources for them: its firmware (BIOS) must have SR-IOV and 64-bit BARs"
+            raise BenchFault(f"{said}; {cause} (MMIO above 4 GB) switched on")
+        raise CardFailure(said)
     found = _bound(run, port, count)
     if nameless := [each.pci for each in found if each.iface is None]:
         problem = f"virtual functions {', '.join(nameless)} have no interface after {BOUND_WITHIN_S:g} s"

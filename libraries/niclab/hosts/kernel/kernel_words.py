@@ -19,8 +19,11 @@ asked for the reset.
 """
 LINK_LOST = r"Link is (?:Down|down)|after link loss"
 LINK_BACK = r"Link is (?:Up|up)"
-NEWS = "NIC Link is Down"
-"""No trouble although a driver calls it an error: bnx2x does so (__bnx2x_link_report() in bnx2x_cmn.c)."""
+NEWS = ("NIC Link is Down", "link partner doesn't support pause frames")
+"""No trouble although a driver calls it an error: bnx2x does so (__bnx2x_link_report() in bnx2x_cmn.c), and sfc of a
+partner's setting (efx_mcdi_phy_check_fcntl() in mcdi_port_common.c)."""
+OF_FUNCTIONS = r"(?i:sr-?iov)|\bVFs?\b"
+"""An error about virtual functions, which a driver adds to what the kernel has said of them."""
 TASK = r"^task:\S.* state:D "
 """Line of SysRq w (sched_show_task() in kernel/sched/core.c)."""
 WORDS: tuple[tuple[TroubleKind, tuple[str, ...]], ...] = (
@@ -124,9 +127,9 @@ WORDS: tuple[tuple[TroubleKind, tuple[str, ...]], ...] = (
         (
             r"[Pp]robe of \S+ failed with error",
             r"probe with driver \S+ failed with error",
-            "failed to (?:load|initialize) because an unsupported SFP",
         ),
     ),
+    (TroubleKind.PLUGGED_MODULE, ("failed to (?:load|initialize) because an unsupported SFP",)),  # ixgbe_main.c
     (
         TroubleKind.TRANSMIT_TIMEOUT,
         (
@@ -243,3 +246,35 @@ DEVICE_WORDS: tuple[tuple[TroubleKind, tuple[str, ...]], ...] = (
     ),
 )
 """Trouble only where the line says which device it is of."""
+
+ERRORS_OF_OTHERS: tuple[tuple[TroubleKind, tuple[str, ...]], ...] = (
+    (
+        TroubleKind.PLUGGED_MODULE,
+        (
+            "Unqualified SFP\\+ module detected",  # bnx2x_link.c
+            "Power fault on Port [0-9]+ has been detected and the power to that SFP\\+ module",  # the same
+            "Reload the driver after installing a supported module",  # ixgbe_main.c, after what WORDS have
+            "disabled on this device because an unsupported SFP",  # i40e_handle_link_event() in i40e_main.c
+            "Refer to the Intel.* for a list of supported modules",  # the same
+            "The installed module is incompatible with the device's NVM image",  # ice_main.c
+            "The module's power requirements exceed the device's power supply",  # the same
+            r"Port module event\[error\]: ",  # port_module() in mlx5/core/events.c: cable and module alone
+        ),
+    ),
+    (
+        TroubleKind.PCI_RESOURCES,
+        (
+            "not enough MMIO resources for SR-IOV",  # drivers/pci/iov.c, as the next three
+            r"can't enable [0-9]+ VFs \(bus [0-9a-f]+ out of range",
+            "SR-IOV: bus number out of range",  # until 3.15
+            "SR-IOV: IOV BARS not allocated",
+            r"can't enable device: BAR [0-9]+ .*not (?:assigned|claimed)",  # pci_enable_resources() in pci/setup-res.c
+            "Failed to enable PCI sriov: -12",  # ixgbe_sriov.c: ENOMEM of sriov_enable()
+            "pci_enable_sriov failed with -12",  # bnx2x_sriov.c
+            r"ARI not supported \(check pci bridge ARI forwarding\)",  # bnx2x_iov_init_one() in bnx2x_sriov.c
+        ),
+    ),
+    # igb_watchdog_task() and igc_watchdog_task() wait for the far end's receiver: far end, cable or own transmitter
+    (TroubleKind.LINK_PARTNER, ("exceed max 2 second",)),
+)
+"""Errors by the words of the kernel, and not of the device that they name, or of which nobody knows that."""

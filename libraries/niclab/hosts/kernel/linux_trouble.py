@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from niclab.hosts.kernel import kernel_words as words
 from niclab.hosts.kernel.kernel_log import KernelLine
@@ -27,19 +27,24 @@ _ERR = 3
 # First match wins. Only errors of AER: "AER: enabled with IRQ 24" is printed at every boot.
 _PATTERNS = tuple((re.compile("|".join(said)), kind) for kind, said in words.WORDS)
 _OF_DEVICES = tuple((re.compile("|".join(said)), kind) for kind, said in words.DEVICE_WORDS)
+_ERRORS_OF_OTHERS = tuple((re.compile("|".join(said)), kind) for kind, said in words.ERRORS_OF_OTHERS)
+_NEWS, _OF_FUNCTIONS = re.compile("|".join(words.NEWS)), re.compile(words.OF_FUNCTIONS)
 _LIMITED = re.compile(words.LIMITED)
 _RESET, _LINK_LOST, _LINK_BACK = re.compile(words.RESET), re.compile(words.LINK_LOST), re.compile(words.LINK_BACK)
 _NO_FILE = re.compile(r"(?:Direct firmware load for|firmware: failed to load) \S+ (?:failed with error -2\b|\(-2\))")
 _FILE_TAKEN = re.compile(r"firmware: direct-loading firmware|Link is (?:Up|up)")
 _SAYS_NO_FILE = re.compile(r"\(-2\)|error -2\b|-ENOENT")
-_MAY_COME_OF_NO_FILE = frozenset(
-    {
+_MAY_COME_OF: Mapping[TroubleKind, Set[TroubleKind]] = {
+    TroubleKind.FIRMWARE_FILE_MISSING: {
         TroubleKind.FIRMWARE_LOAD_FAILED,
         TroubleKind.PROBE_FAILED,
         TroubleKind.DEVICE_ERROR,
         TroubleKind.ERROR,
-    }
-)
+    },
+    TroubleKind.PCI_RESOURCES: {TroubleKind.PROBE_FAILED},
+    TroubleKind.PLUGGED_MODULE: {TroubleKind.PROBE_FAILED},
+}
+"""The lack of a device -> trouble that its driver may report a few lines later for that reason alone."""
 _LAST_ADDRESS = frozenset(
     {
         TroubleKind.AER_CORRECTED,
@@ -55,6 +60,7 @@ _OF_A_DEVICE = frozenset(kind for _, kind in _OF_DEVICES) | {
     TroubleKind.CHECKSUM,
     TroubleKind.PCIE_LIMITED,
     TroubleKind.ERROR,
+    *(kind for kind, _ in words.ERRORS_OF_OTHERS),
 }
 _WITH_TRACE = frozenset(
     {
@@ -99,23 +105,34 @@ class _Heard:
     """Earlier lines' statements about devices."""
 
     def __init__(self) -> None:
-        self._without_file: dict[str, int] = {}
+        self._lacking: dict[str, tuple[int, TroubleKind]] = {}
         self._without_link = set[str]()
 
     def hear(self, index: int, text: str, subject: Subject) -> None:
         names, device = _names(subject), _device(subject)
         if _FILE_TAKEN.search(text):
             for name in names:
-                self._without_file.pop(name, None)
+                self._lacking.pop(name, None)
         if _LINK_LOST.search(text):
             self._without_link |= device
         elif _LINK_BACK.search(text):
             self._without_link -= device
         if _NO_FILE.search(text):
-            self._without_file |= dict.fromkeys(names, index)
+            self._lacking |= dict.fromkeys(names, (index, TroubleKind.FIRMWARE_FILE_MISSING))
 
-    def lacks_file(self, index: int, names: set[str]) -> bool:
-        return any(index - self._without_file[name] < TRACE_LINES for name in names & self._without_file.keys())
+    def hear_trouble(self, index: int, kind: TroubleKind, subject: Subject) -> None:
+        if kind in _MAY_COME_OF:
+            self._lacking |= dict.fromkeys(_device(subject), (index, kind))
+
+    def cause(self, index: int, kind: TroubleKind, text: str, names: set[str]) -> TroubleKind:
+        """The lack that a device was said to have, where this line may come of that alone; or else its own kind."""
+        for name in names & self._lacking.keys():
+            since, cause = self._lacking[name]
+            is_of_functions = cause is TroubleKind.PCI_RESOURCES and kind is TroubleKind.ERROR
+            may_come_of_it = kind in _MAY_COME_OF[cause] or (is_of_functions and _OF_FUNCTIONS.search(text))
+            if index - since < TRACE_LINES and may_come_of_it:
+                return cause
+        return kind
 
     def excuses(self, text: str, subject: Subject) -> bool:
         """Is it a line that looks like trouble, and is none after what was said before?"""
@@ -135,8 +152,9 @@ def _troubles(lines: Sequence[KernelLine]) -> Iterator[KernelTrouble]:
         names = _named_by_line(kind, text, subject)
         if kind in _WITH_TRACE:
             names |= _named_by_trace(lines[index : index + TRACE_LINES])
-        if kind in _MAY_COME_OF_NO_FILE and (heard.lacks_file(index, names | named) or _says_no_file(kind, text)):
-            kind = TroubleKind.FIRMWARE_FILE_MISSING
+        heard.hear_trouble(index, kind, subject)
+        kind = TroubleKind.FIRMWARE_FILE_MISSING if _says_no_file(kind, text) else kind
+        kind = heard.cause(index, kind, text, names | named)
         if kind not in _ONLY_WITH_A_NAME or names:
             yield KernelTrouble(kind, text, frozenset(names), _limit(text))
 
@@ -150,8 +168,9 @@ def _kind(level: int | None, text: str, named: set[str]) -> TroubleKind | None:
         for pattern, kind in patterns:
             if pattern.search(text):
                 return kind
-    is_error = level is not None and level <= _ERR and words.NEWS not in text
-    return TroubleKind.ERROR if is_error else None
+    if level is None or level > _ERR or _NEWS.search(text):
+        return None
+    return next((kind for pattern, kind in _ERRORS_OF_OTHERS if pattern.search(text)), TroubleKind.ERROR)
 
 
 def _limit(text: str) -> PcieLimit | None:

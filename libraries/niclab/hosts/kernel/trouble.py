@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -42,16 +43,36 @@ class TroubleKind(StrEnum):
     FIRMWARE_LOAD_FAILED = "firmware load failed"
     FIRMWARE_FILE_MISSING = "firmware file missing"
     """The driver does not get along without a file that the server's system lacks."""
+    PCI_RESOURCES = "PCI resources missing"
+    PLUGGED_MODULE = "module in the cage"
+    LINK_PARTNER = "link partner not ready"
     MODULE_LOAD_FAILED = "module load failed"
     PCIE_LIMITED = "PCIe bandwidth limited"
     ERROR = "error"
     """The kernel calls the line an error or worse; its words are in no list."""
 
 
-ONLY_OF_THE_CARD = frozenset({TroubleKind.ERROR, TroubleKind.PCIE_LIMITED})
+ONLY_OF_THE_CARD = frozenset(
+    {
+        TroubleKind.ERROR,
+        TroubleKind.PCIE_LIMITED,
+        TroubleKind.PCI_RESOURCES,
+        TroubleKind.PLUGGED_MODULE,
+        TroubleKind.LINK_PARTNER,
+    }
+)
 """No trouble where it names another device: every server has errors in its log that mean nothing to a measurement."""
-OF_THE_SERVER = frozenset({TroubleKind.FIRMWARE_FILE_MISSING})
-"""The server's system is to blame, whatever device it names."""
+OF_THE_BENCH: Mapping[TroubleKind, str] = {
+    TroubleKind.FIRMWARE_FILE_MISSING: "the server's system lacks a file",
+    TroubleKind.PCI_RESOURCES: "the server's firmware (BIOS) gives the card too few PCI resources",
+    TroubleKind.PLUGGED_MODULE: "the card does not take the module in its cage",
+}
+"""The bench is to blame, whatever device it names -> for what."""
+NOBODY_KNOWS: Mapping[TroubleKind, str] = {
+    TroubleKind.PCIE_LIMITED: "the tests of the PCI Express link say whether card or slot is to blame",
+    TroubleKind.LINK_PARTNER: "nobody knows whether the far end, the cable or the card is to blame",
+}
+"""Trouble that names the card and proves nothing against it -> why."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from niclab.hosts.host_records import LinkSettings, PcieLink
 from niclab.hosts.settings.ethtool_records import Channels, Rings
 from niclab.links import link_checks
 from niclab.links.returning.eeprom import EEPROM_BYTES, other_byte
-from niclab.run.acquiring.card_start import LacksFile
+from niclab.run.acquiring.card_start import KeptFromStarting
 from niclab.run.acquiring.ready import make_ready
 from niclab.run.run import Run
 
@@ -167,7 +167,7 @@ class Inventories:
         try:
             make_ready(self._run, warn)
         except BenchFault as error:
-            is_missing = isinstance(error.__cause__, NoDevice | NoInterface) and not isinstance(error, LacksFile)
+            is_missing = isinstance(error.__cause__, NoDevice | NoInterface) and not isinstance(error, KeptFromStarting)
             if self._kept is None or not is_missing:
                 raise
             fail_with(persistent_problems(lambda: self._missing(after), within=APPEARS_WITHIN_S))

@@ -8,23 +8,24 @@ from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.kernel.boots import lines_of_last_boot
-from niclab.hosts.kernel.trouble import OF_THE_SERVER, KernelTrouble, TroubleKind
+from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH, KernelTrouble, TroubleKind
 from niclab.run.run import Run
 
 _SHOWN = 3
 
 
-class LacksFile(BenchFault):
-    """A server has no firmware file for the card: its driver cannot take a port."""
+class KeptFromStarting(BenchFault):
+    """Something of the bench keeps the driver from taking a port, such as a firmware file that the server lacks."""
 
 
 def whose(run: Run, port: Port, error: NoInterface | NoDevice) -> CardFailure | BenchFault:
     """Find out who is to blame for a port without a network interface.
 
     What counts is what can be seen. The card is to blame where the kernel of this boot complains of it, where it
-    answers its configuration space with all ones, and where a part of it is there and another is not. The server is,
-    where it lacks a firmware file. A card of which nothing is seen may be dead, or not in the slot that the bench file
-    says: that is the bench's until somebody has looked.
+    answers its configuration space with all ones, and where a part of it is there and another is not. The bench is,
+    where the server lacks a firmware file, or where nothing else is seen than that it lacks PCI resources, or that the
+    card does not take the module in its cage. A card of which nothing is seen may be dead, or not in the slot that the
+    bench file says: that is the bench's until somebody has looked.
 
     Args:
         run: The run.
@@ -37,16 +38,21 @@ def whose(run: Run, port: Port, error: NoInterface | NoDevice) -> CardFailure | 
     if port.role is not Role.DUT:
         return error
     troubles = _of_the_start(run, port)
-    of_server = [each for each in troubles if each.kind in OF_THE_SERVER]
-    if of_server:
-        return LacksFile(f"{port.place}: {error}; the server's system lacks a file: {_said(of_server)}")
-    if troubles:
-        return CardFailure(f"{port.place}: {error}; the kernel said: {_said(troubles)}")
+    if files := [each for each in troubles if each.kind is TroubleKind.FIRMWARE_FILE_MISSING]:
+        return _kept_from_starting(port, error, files)
+    if of_card := [each for each in troubles if each.kind not in OF_THE_BENCH]:
+        return CardFailure(f"{port.place}: {error}; the kernel said: {_said(of_card)}")
     if isinstance(error, NoDevice):
         return _of_an_absent_device(run, port, error)
     if run.server_of(port).host.pci.device(port.pci).dead:
         return CardFailure(f"{port.place}: {error}; its configuration space reads all ones")
+    if troubles:
+        return _kept_from_starting(port, error, troubles)
     return BenchFault(f"{port.place}: {error}; the kernel does not say why")
+
+
+def _kept_from_starting(port: Port, error: BenchFault, troubles: Sequence[KernelTrouble]) -> KeptFromStarting:
+    return KeptFromStarting(f"{port.place}: {error}; {OF_THE_BENCH[troubles[0].kind]}: {_said(troubles)}")
 
 
 def _of_the_start(run: Run, port: Port) -> list[KernelTrouble]:
@@ -61,7 +67,7 @@ def _of_the_start(run: Run, port: Port) -> list[KernelTrouble]:
         for each in server.host.system.trouble(lines)
         if each.names & names
         and not each.names & others
-        and each.kind is not TroubleKind.PCIE_LIMITED
+        and each.kind not in NOBODY_KNOWS
         and not run.card.calls_harmless(each.words)
     ]
 

@@ -19,7 +19,7 @@ from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.kernel.boots import first_lines
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
-from niclab.hosts.kernel.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
+from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit
 from niclab.report.own_checks.last_look import earlier_findings, keep_last_look
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.recover import recover
@@ -117,8 +117,9 @@ class KernelWatch:
         Returns:
             What is wrong: :class:`CardFailure` where the dut's kernel names the card, its driver or its interfaces;
             :class:`BenchFault` for other trouble, for a server that had to be recovered, and for a peer that has
-            booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why, and for a
-            card with less PCI Express bandwidth than its sheet says. Card failures come first.
+            booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why, for a card
+            with less PCI Express bandwidth than its sheet says, and for a link partner that is late. Card failures
+            come first.
         """
         return self._look_at(Role, recovering=True, fresh=False)
 
@@ -270,22 +271,21 @@ class KernelWatch:
         self, server: Server, troubles: Sequence[KernelTrouble], incident: str, *, is_silent: bool
     ) -> list[Found]:
         card = self._names_of_card(server)
-        limited = [each for each in troubles if each.kind is TroubleKind.PCIE_LIMITED and each.names & card]
-        of_card, others = list[KernelTrouble](), list[KernelTrouble]()
+        of_card, others, of_nobody = list[KernelTrouble](), list[KernelTrouble](), list[KernelTrouble]()
         for each in troubles:
             is_named = bool(each.names & card)
-            if each in limited or (each.kind in ONLY_OF_THE_CARD and not is_named):
+            if each.kind in ONLY_OF_THE_CARD and not is_named:
                 continue
-            is_of_card = is_named and server.role is Role.DUT and each.kind not in OF_THE_SERVER
-            (of_card if is_of_card else others).append(each)
+            is_of_card = is_named and server.role is Role.DUT and each.kind not in OF_THE_BENCH
+            (of_nobody if each.kind in NOBODY_KNOWS else of_card if is_of_card else others).append(each)
         found: list[Found] = []
         if of_card:
             found.append(CardFailure(_sentence(server, of_card, incident)))
         if others:
             found.append(BenchFault(_sentence(server, others, incident)))
-        if limited:
-            why = "; the tests of the PCI Express link say whether card or slot is to blame"
-            found.append(Undecided(_sentence(server, limited, incident) + why))
+        if of_nobody:
+            why = "; ".join(dict.fromkeys(NOBODY_KNOWS[each.kind] for each in of_nobody))
+            found.append(Undecided(f"{_sentence(server, of_nobody, incident)}; {why}"))
         if incident and not troubles:
             message = f"{incident}; nothing on its console says why"
             is_bench = is_silent or server.role is Role.PEER
