@@ -175,8 +175,13 @@ class TestNumberOfPorts:
                 r"dut shows 1 ports \(0000:01:00\.0\); expected 2 \(sheet intel-82574l\)",
             ),
             (
-                "0000:01:00.0 x\n0000:02:00.0 x\n0000:03:00.0 x\n",
-                r"dut shows 3 ports \(0000:01:00.0, 0000:02:00.0, 0000:03:00.0\); expected 2 \(sheet intel-82574l\)",
+                "0000:01:00.0 x\n0000:01:00.1 x\n0000:02:00.0 x\n",
+                r"dut shows 3 ports \(0000:01:00.0, 0000:01:00.1, 0000:02:00.0\); expected 2 \(sheet intel-82574l\)",
+            ),
+            (
+                "0000:01:00.0 x\n0000:03:00.0 x\n",
+                r"dut shows 1 ports \(0000:01:00.0\); expected 2 \(sheet intel-82574l\);"
+                " 0000:03:00.0 in no slot of the bench file",
             ),
         ],
     )
@@ -185,6 +190,11 @@ class TestNumberOfPorts:
         bench.ssh[Role.DUT].replies["lspci"] = shown
         with pytest.raises(CardFailure, match=rf"^{message}$"):
             Card().dut_should_show_as_many_ports_as_the_sheet_says()
+
+    @pytest.mark.usefixtures("taken")
+    def test_a_card_of_the_same_kind_in_another_slot_is_not_counted(self, bench: FakeBench) -> None:
+        bench.ssh[Role.DUT].replies["lspci"] = "0000:01:00.0 x\n0000:02:00.0 x\n0000:81:00.0 x\n"
+        Card().dut_should_show_as_many_ports_as_the_sheet_says()
 
 
 class TestMac:

@@ -296,7 +296,7 @@ class FakeHost:
         return OsRelease("debian", "12", "Debian 12")
 
     def interface_names(self) -> frozenset[str]:
-        return frozenset(nic.iface for nic in self.nics)
+        return frozenset(nic.iface for nic in self.nics if nic.pci not in self.without_interface)
 
     def is_root(self) -> bool:
         return self.root

@@ -117,7 +117,7 @@ def test_trouble_in_kernel_lines(line: str, kind: str, name: str | None) -> None
     for before in ("", "<2>", "[17.250] "):
         record: Any = parse("dmesg-freebsd", f"{before}{line}\n")
         (trouble,) = record["trouble"]
-        assert (trouble["kind"], trouble["words"], name is None or name in trouble["names"]) == (kind, line, True), (
+        assert (trouble["kind"], trouble["words"], name is None or name in trouble["devices"]) == (kind, line, True), (
             before
         )
 

@@ -111,6 +111,31 @@ def test_trouble_of_the_other_port_explains_nothing(bench: FakeBench, opened: Ru
         make_ready(opened, print)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "e1000e 0000:09:00.0 eno1: something new",
+        "e1000e: probe of 0000:09:00.0 failed with error -5",
+        "e1000e: enp2s0: something new",
+    ],
+)
+def test_trouble_of_another_card_with_the_same_driver_explains_nothing(
+    bench: FakeBench, opened: Run, said: str
+) -> None:
+    said_at_boot(bench, f"<3>[    3.000000] {said}")
+    bench.dut.without_interface.add(PORT)
+    with pytest.raises(BenchFault, match="the kernel does not say why"):
+        make_ready(opened, print)
+
+
+@pytest.mark.parametrize("said", ["e1000e: eth0: something new", "e1000e: something new", "e1000e 0000:01:00.1: x"])
+def test_trouble_of_an_early_name_or_of_the_slot_explains_it(bench: FakeBench, opened: Run, said: str) -> None:
+    said_at_boot(bench, f"<3>[    3.000000] {said}")
+    bench.dut.without_interface.add(PORT)
+    with pytest.raises(CardFailure, match="the kernel said: "):
+        make_ready(opened, print)
+
+
 def test_what_an_earlier_boot_said_explains_nothing(bench: FakeBench, opened: Run) -> None:
     """The log of FreeBSD outlives a warm restart."""
     banner, old = "[    0.000000] Linux version 6.1.0", f"<3>[    3.000000] e1000e {PORT}: something"

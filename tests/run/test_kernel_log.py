@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,13 @@ OF_OTHERS = {
 }
 
 
+OF_ANOTHER_CARD = {
+    "watchdog": ("NETDEV WATCHDOG: eno1 (e1000e): transmit queue 0 timed out", " e1000_up+0x1/0x2 [e1000e]"),
+    "reset": ("e1000e 0000:09:00.0 eno1: Reset adapter",),
+    "checksum of its memory": ("e1000e 0000:09:00.0: The NVM Checksum Is Not Valid",),
+}
+
+
 @pytest.fixture
 def watch(taken: Run) -> KernelWatch:
     found = taken.part(KernelWatch)
@@ -82,6 +90,32 @@ def test_what_names_others_is_the_benchs(bench: FakeBench, watch: KernelWatch, l
     bench.dut.says(*lines)
     (found,) = watch.look()
     assert isinstance(found, BenchFault) and lines[0] in str(found)
+
+
+@pytest.mark.parametrize("lines", OF_ANOTHER_CARD.values(), ids=OF_ANOTHER_CARD)
+def test_another_card_with_the_same_driver_is_the_benchs(
+    bench: FakeBench, watch: KernelWatch, lines: tuple[str, ...]
+) -> None:
+    bench.dut.says(*lines)
+    (found,) = watch.look()
+    assert isinstance(found, BenchFault) and lines[0] in str(found)
+    bench.dut.says("e1000e 0000:09:00.0 eno1: something new", level=3)
+    assert watch.look() == []
+    bench.dut.says(*(line.replace("eno1", "eth0") for line in lines))
+    bench.dut.says("e1000e 0000:01:00.0 enp1s0: renamed from eth0")
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure if "09:00" not in lines[0] else BenchFault)
+
+
+def test_a_virtual_function_is_of_the_card(bench: FakeBench, taken: Run, watch: KernelWatch) -> None:
+    port = replace(taken.ports(Role.DUT)[0], key="p0v0", pci="0000:01:10.0")
+    bench.dut.says("igbvf 0000:01:10.0 enp1s0v0: something new", level=3)
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure)
+    taken.interfaces[port] = "enp1s0v0"
+    bench.dut.says("NETDEV WATCHDOG: enp1s0v0 (igbvf): transmit queue 0 timed out")
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure)
 
 
 @pytest.mark.parametrize("lines", OF_THE_CARD.values(), ids=OF_THE_CARD)

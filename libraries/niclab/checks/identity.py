@@ -78,16 +78,23 @@ def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> li
 
 
 def require_port_count(run: Run) -> None:
-    """Count the PCI functions of the card that the dut shows.
+    """Count the PCI functions of the card that the dut shows in the slots of its ports.
+
+    A card of the same kind in another slot is not the one under test: a bench file names every port of that.
 
     Raises:
         CardFailure: The dut shows more or fewer than the sheet says.
     """
     identity = run.card.identity
     found = dut(run).pci.functions(identity.vendor_id, identity.device_id)
-    if len(found) != identity.ports:
-        shown = ", ".join(found) or "none"
-        raise CardFailure(f"dut shows {len(found)} ports ({shown}); expected {identity.ports} (sheet {run.card.name})")
+    slots = {port.pci.rpartition(".")[0] for port in run.ports(Role.DUT)}
+    own = [each for each in found if each.rpartition(".")[0] in slots]
+    if len(own) != identity.ports:
+        shown = ", ".join(own) or "none"
+        elsewhere = ", ".join(each for each in found if each not in own)
+        note = f"; {elsewhere} in no slot of the bench file" if elsewhere else ""
+        expected = f"expected {identity.ports} (sheet {run.card.name})"
+        raise CardFailure(f"dut shows {len(own)} ports ({shown}); {expected}{note}")
 
 
 def require_own_mac_addresses(run: Run) -> None:

@@ -102,7 +102,7 @@ class Witnesses:
         shown = host.links.interface(iface) if has_driver else None
         lines = self._lines(port.role, host.system)
         mine = {iface, port.pci}
-        trouble = [f"{each.kind}: {each.words}" for each in host.system.trouble(lines) if each.names & mine]
+        trouble = [f"{each.kind}: {each.words}" for each in host.system.trouble(lines) if each.devices & mine]
         named = [line.text.strip() for line in lines if any(name in line.text for name in mine)]
         return LinkEnd(
             port.name,

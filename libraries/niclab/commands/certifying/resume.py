@@ -29,6 +29,7 @@ from niclab.files.secrets import Secrets
 from niclab.fleet.reservation import ReservedBench
 from niclab.hosts.kernel import freebsd_trouble as of_freebsd
 from niclab.hosts.kernel import linux_trouble as of_linux
+from niclab.hosts.kernel.card_names import CardNames
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH
 from niclab.report.evidence import signature
@@ -148,10 +149,10 @@ def _verdict_of_interrupted(call: _Call, evidence: Path, before: SoFar) -> str:
     said = _console_since(evidence / f"console-{Role.DUT.value}.log", before.since)
     read = of_freebsd.read_trouble if dut.os is OperatingSystem.FREEBSD else of_linux.read_trouble
     ports = [port.pci for port in call.bench.ports if port.role is Role.DUT]
-    card = {call.sheet.driver(dut.os).module, *ports}
+    card = CardNames(frozenset(ports), frozenset({call.sheet.driver(dut.os).module}), frozenset())
     troubles = read(read_dmesg("\n".join(said)))
     of_others = NOBODY_KNOWS.keys() | OF_THE_BENCH
-    found = [each for each in troubles if each.names & card and each.kind not in of_others]
+    found = [each for each in troubles if card.are_in(each) and each.kind not in of_others]
     kind = CardFailure if found else BenchFault
     words = "".join(f"; {each.kind}: {each.words}" for each in found[:3])
     secrets = Secrets(call.bench.secrets_file)

@@ -93,12 +93,11 @@ def read_trouble(lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
         if kind is None or kind is TroubleKind.DEBUGGER:
             continue
         name = _named(kind, text)
-        names = {name} if name else set[str]()
-        names |= {match[1] for name in names if (match := _DEVICE.fullmatch(name))}
+        devices, drivers = _names(name)
         if kind in _WITH_TRACE:
             after = lines[index : index + TRACE_LINES]
-            names |= {match[1] for each in after if (match := _FRAME.match(each.text.strip()))}
-        found.append(KernelTrouble(kind, line.text.strip(), frozenset(names)))
+            drivers |= {match[1] for each in after if (match := _FRAME.match(each.text.strip()))}
+        found.append(KernelTrouble(kind, line.text.strip(), frozenset(devices), frozenset(drivers)))
     return tuple(found)
 
 
@@ -107,6 +106,16 @@ def _kind(level: int | None, text: str) -> TroubleKind | None:
     is_error = level is not None and level <= _ERR and bool(of_device)
     last = TroubleKind.ERROR if is_error else None
     return next((kind for kind, pattern in (*_PATTERNS, *of_device) if pattern.search(text)), last)
+
+
+def _names(name: str | None) -> tuple[set[str], set[str]]:
+    """The device and the driver that a name tells of."""
+    if name is None:
+        return set(), set()
+    unit = _DEVICE.fullmatch(name)
+    if unit is not None:
+        return {name}, {unit[1]}
+    return ({name}, set()) if ":" in name else (set(), {name})
 
 
 def _named(kind: TroubleKind, text: str) -> str | None:

@@ -2,7 +2,7 @@
 
 ``igb 0000:02:00.0 enp2s0: ...`` (netdev_info since 3.8), ``ixgbe 0000:04:00.0: eth0: ...`` (before),
 ``fec 2188000.ethernet eth0: ...``, ``e1000e: eth0 NIC ...``, ``0000:00:19.0: eth0: ...`` and ``eth2: ...`` (2.6),
-``[qede_link_update:2419(p6p4)]...``.
+``[qede_link_update:2419(p6p4)]...``, ``bnx2x: [bnx2x_timer:5773(eth0)]...``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WITH_DEVICE = re.compile(
     re.DOTALL,
 )
 _WITH_DRIVER = re.compile(rf"([a-z][a-z0-9_]{{1,30}})(?::| (?={_IFACE}: )) ?(.*)", re.DOTALL)  # "sky2 eth0: ..." (2.6)
-_QEDE = re.compile(rf"\[(qede?)_[a-z_]{{1,40}}:[0-9]{{1,6}}\(({_IFACE})\)\]")
+_IN_BRACKETS = re.compile(rf"(?:[a-z0-9_]{{1,30}}: )?\[(qede?|bnx2x)_[a-z0-9_]{{1,60}}:[0-9]{{1,6}}\(({_IFACE})\)\]")
 _LEADING_IFACE = re.compile(rf"({_IFACE})(?: \([a-z_ ]{{1,40}}\))*: ")
 _LEADING_PROBED = re.compile(r"(eth[0-9]{1,3}) - ")  # be2net of 2.6: no udev name yet when the driver finds the card
 _NAME = re.compile(_IFACE)
@@ -53,9 +53,9 @@ class Subject:
 
 def read_subject(text: str) -> Subject:
     """``iface`` only where a colon follows it: a word before other words may be anything."""
-    qede = _QEDE.match(text)
-    if qede is not None:
-        return Subject(qede[1], None, qede[2])
+    bracketed = _IN_BRACKETS.match(text)
+    if bracketed is not None:
+        return Subject(bracketed[1], None, bracketed[2])
     driver: str | None = None
     address: str | None = None
     rest, surely_iface = text, False

@@ -17,6 +17,7 @@ _HANG = re.compile(r"([^\s:]+):? (?:Detected (?:Hardware|Tx) Unit Hang|[Tt]ransm
 
 _SOURCE_ID = re.compile(r"(?<![0-9a-f:])[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?![0-9a-f])")  # "[03:00.0]", of segment 0
 _DPC_SOURCE = re.compile(r"([0-9a-f]{4,8}):[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]: DPC: .*\bsource:0x([0-9a-f]{4})")
+_RENAMED = re.compile(r"renamed from ([^\s(]{1,15})")  # dev_change_name() in net/core/dev.c
 _LEADING_WORD = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,30})(?::| ?\[)")
 
 # The kernel cuts its lines at 1 kB (CONSOLE_LOG_MAX in kernel/printk/internal.h); looking no further keeps the search
@@ -102,14 +103,25 @@ def read_trouble(lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
 
 
 class _Heard:
-    """Earlier lines' statements about devices."""
+    """Earlier lines' statements about devices, and their earlier names by later lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Sequence[KernelLine]) -> None:
         self._lacking: dict[str, tuple[int, TroubleKind]] = {}
         self._without_link = set[str]()
+        self._addresses: dict[str, str] = {}
+        self._renamed = [
+            (index, match[1], address)
+            for index, line in enumerate(lines)
+            if (match := _RENAMED.search(line.text[:_SEARCHED_CHARACTERS]))
+            and (address := read_subject(line.text.strip()).address)
+        ]
 
     def hear(self, index: int, text: str, subject: Subject) -> None:
         names, device = _names(subject), _device(subject)
+        if subject.address and subject.iface:
+            self._addresses[subject.iface] = subject.address
+        if renamed := _RENAMED.search(text):
+            self._addresses.pop(renamed[1], None)
         if _FILE_TAKEN.search(text):
             for name in names:
                 self._lacking.pop(name, None)
@@ -120,12 +132,22 @@ class _Heard:
         if _NO_FILE.search(text):
             self._lacking |= dict.fromkeys(names, (index, TroubleKind.FIRMWARE_FILE_MISSING))
 
+    def addresses(self, index: int, devices: set[str]) -> set[str]:
+        """Addresses of interfaces that a line names alone: by the last line before it that names both, or a rename."""
+        if any(_PCI_ADDRESS.fullmatch(each) for each in devices):
+            return set()
+        later = {name: address for at, name, address in reversed(self._renamed) if at > index}
+        known = later | self._addresses
+        return {known[name] for name in devices & known.keys()}
+
     def hear_trouble(self, index: int, kind: TroubleKind, subject: Subject) -> None:
         if kind in _MAY_COME_OF:
             self._lacking |= dict.fromkeys(_device(subject), (index, kind))
 
-    def cause(self, index: int, kind: TroubleKind, text: str, names: set[str]) -> TroubleKind:
+    def cause(self, index: int, kind: TroubleKind, text: str, devices: set[str], drivers: set[str]) -> TroubleKind:
         """The lack that a device was said to have, where this line may come of that alone; or else its own kind."""
+        has_address = any(_PCI_ADDRESS.fullmatch(each) for each in devices)
+        names = devices if has_address else devices | drivers
         for name in names & self._lacking.keys():
             since, cause = self._lacking[name]
             is_of_functions = cause is TroubleKind.PCI_RESOURCES and kind is TroubleKind.ERROR
@@ -140,7 +162,7 @@ class _Heard:
 
 
 def _troubles(lines: Sequence[KernelLine]) -> Iterator[KernelTrouble]:
-    heard = _Heard()
+    heard = _Heard(lines)
     for index, line in enumerate(lines):
         text = line.text[:_SEARCHED_CHARACTERS].strip()
         subject = read_subject(text)
@@ -149,14 +171,15 @@ def _troubles(lines: Sequence[KernelLine]) -> Iterator[KernelTrouble]:
         kind = _kind(line.level, text, named)
         if kind is None or heard.excuses(text, subject):
             continue
-        names = _named_by_line(kind, text, subject)
+        devices, drivers = _named_by_line(kind, text, subject)
+        devices |= heard.addresses(index, devices)
         if kind in _WITH_TRACE:
-            names |= _named_by_trace(lines[index : index + TRACE_LINES])
+            drivers |= _named_by_trace(lines[index : index + TRACE_LINES])
         heard.hear_trouble(index, kind, subject)
         kind = TroubleKind.FIRMWARE_FILE_MISSING if _says_no_file(kind, text) else kind
-        kind = heard.cause(index, kind, text, names | named)
-        if kind not in _ONLY_WITH_A_NAME or names:
-            yield KernelTrouble(kind, text, frozenset(names), _limit(text))
+        kind = heard.cause(index, kind, text, devices | _device(subject), drivers | named)
+        if kind not in _ONLY_WITH_A_NAME or devices or drivers:
+            yield KernelTrouble(kind, text, frozenset(devices), frozenset(drivers), _limit(text))
 
 
 def _says_no_file(kind: TroubleKind, text: str) -> bool:
@@ -187,9 +210,10 @@ def _device(subject: Subject) -> set[str]:
     return {name for name in (subject.address, subject.iface) if name}
 
 
-def _named_by_line(kind: TroubleKind, text: str, subject: Subject) -> set[str]:
+def _named_by_line(kind: TroubleKind, text: str, subject: Subject) -> tuple[set[str], set[str]]:
+    """Devices and drivers."""
     driver, address, iface = subject.driver, subject.address, subject.iface
-    others = set[str]()
+    others, leading = set[str](), None
     if kind is TroubleKind.TRANSMIT_TIMEOUT:
         old = _WATCHDOG_OLD.search(text)
         match = old or _WATCHDOG_NEW.search(text) or _HANG.search(text)
@@ -197,15 +221,16 @@ def _named_by_line(kind: TroubleKind, text: str, subject: Subject) -> set[str]:
         driver = old[2] or driver if old else driver
     elif kind in _LAST_ADDRESS:
         addresses = [*_PCI_ADDRESS.findall(text), *_dpc_source(text)]
-        address, iface = addresses[-1] if addresses else None, None
+        address, iface = (addresses[-1], None) if addresses else (None, iface)
     elif kind is TroubleKind.IOMMU_FAULT:
         others = {*_PCI_ADDRESS.findall(text), *(f"0000:{found}" for found in _SOURCE_ID.findall(text))}
     elif kind is TroubleKind.ERROR:
         leading = _LEADING_WORD.match(text)
-        others = {*_PCI_ADDRESS.findall(text), *([leading[1]] if leading else [])}
+        others = set(_PCI_ADDRESS.findall(text))
     elif kind not in _OF_A_DEVICE:
-        return set()
-    return others | {name for name in (driver, address, iface) if name}
+        return set(), set()
+    drivers = {name for name in (driver, leading[1] if leading else None) if name}
+    return others | {name for name in (address, iface) if name}, drivers - {iface}
 
 
 def _dpc_source(text: str) -> list[str]:

@@ -90,11 +90,13 @@ class KernelTrouble:
     Attributes:
         kind: What it is, such as ``transmit timeout``.
         words: The kernel's line.
-        names: Whom the line or the call trace after it names: driver modules, PCI addresses, interfaces, devices.
+        devices: What the line names: PCI addresses, interfaces, units of FreeBSD.
+        drivers: Driver modules that the line or the call trace after it names.
         limit: The link that is too slow or too narrow, of ``PCIE_LIMITED``.
     """
 
     kind: TroubleKind
     words: str
-    names: frozenset[str]
+    devices: frozenset[str]
+    drivers: frozenset[str]
     limit: PcieLimit | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface
 
 from niclab.bench.records import Port, Role
+from niclab.core.names import UPPER_DEVICES
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault
 from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
@@ -15,8 +16,8 @@ from niclab.hosts.host_records import Interface
 from niclab.run.run import Run
 from niclab.run.server import Server
 
-BOND = "niclab0"
-"""Name of the bond on each server: one that no installer gives."""
+BOND = f"{UPPER_DEVICES}0"
+"""Name of the bond on each server."""
 
 
 @dataclass
@@ -117,7 +118,7 @@ def vlans_without_addresses(run: Run, port: Port, vlan_ids: Sequence[int]) -> St
         _register_module(run, stack, server.host.bonds.modules()[1])
         _register_lost_offload(run, stack, port, stack.below[port])
         for vlan_id in vlan_ids:
-            name = f"niclab.{vlan_id}"
+            name = f"{UPPER_DEVICES}.{vlan_id}"
             _register(run, stack, port.name, f"VLAN {name} is made", server.host.undo.upper(name))
             server.host.bonds.create_vlan(name, iface, vlan_id)
     return stack
@@ -141,7 +142,7 @@ def vlan_in_vlan(run: Run, port: Port, outer: int, inner: int) -> list[Stack]:
     """
     server, iface = run.server_of(port), run.interface(port)
     below = Stack(server, f"{iface}.{outer}", run.bench.address(port), _before(run, [port]))
-    above = Stack(server, f"niclab.{outer}.{inner}", below.address, {})
+    above = Stack(server, f"{UPPER_DEVICES}.{outer}.{inner}", below.address, {})
     with _whole(run, below):
         _register_module(run, below, server.host.bonds.modules()[1])
         _register_port(run, below, port, below.below[port])

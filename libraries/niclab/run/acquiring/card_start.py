@@ -8,6 +8,7 @@ from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.kernel.boots import lines_of_last_boot
+from niclab.hosts.kernel.card_names import CardNames
 from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH, KernelTrouble, TroubleKind
 from niclab.run.run import Run
 
@@ -56,19 +57,21 @@ def _kept_from_starting(port: Port, error: BenchFault, troubles: Sequence[Kernel
 
 
 def _of_the_start(run: Run, port: Port) -> list[KernelTrouble]:
-    """Return the kernel's lines of this boot against the port or its driver."""
+    """Return the kernel's lines of this boot against the port, or its driver where they do not say which device.
+
+    An interface that is there now is that of another port: this one has none.
+    """
     server = run.server_of(port)
     lines = lines_of_last_boot(server.host.system.dmesg())
     driver = run.card.driver(server.description.os).module
-    names = {port.pci, driver, *server.host.drivers.names_of(driver)}
-    others = {other.pci for other in run.ports(port.role)} - {port.pci}
+    mine = {port.pci, run.interfaces.get(port, port.pci)}
+    others = {other.pci for other in run.ports(port.role)} | server.host.links.names()
+    drivers = {driver, *server.host.drivers.names_of(driver)}
+    names = CardNames(frozenset(mine), frozenset(drivers), frozenset(others - mine))
     return [
         each
         for each in server.host.system.trouble(lines)
-        if each.names & names
-        and not each.names & others
-        and each.kind not in NOBODY_KNOWS
-        and not run.card.calls_harmless(each.words)
+        if names.are_in(each) and each.kind not in NOBODY_KNOWS and not run.card.calls_harmless(each.words)
     ]
 
 

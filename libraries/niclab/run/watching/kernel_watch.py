@@ -17,6 +17,7 @@ from niclab.card.values import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.kernel.boots import first_lines
+from niclab.hosts.kernel.card_names import CardNames
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit
@@ -273,7 +274,7 @@ class KernelWatch:
         card = self._names_of_card(server)
         of_card, others, of_nobody = list[KernelTrouble](), list[KernelTrouble](), list[KernelTrouble]()
         for each in troubles:
-            is_named = bool(each.names & card)
+            is_named = card.are_in(each)
             if each.kind in ONLY_OF_THE_CARD and not is_named:
                 continue
             is_of_card = is_named and server.role is Role.DUT and each.kind not in OF_THE_BENCH
@@ -292,14 +293,13 @@ class KernelWatch:
             found.append(BenchFault(message) if is_bench else Undecided(message))
         return found
 
-    def _names_of_card(self, server: Server) -> frozenset[str]:
+    def _names_of_card(self, server: Server) -> CardNames:
         """Return every name that a kernel may use for the card: its driver, PCI addresses, interfaces."""
-        ports = self._run.ports(server.role)
         module = self._run.card.driver(server.description.os).module
-        known = self._run.interfaces
-        interfaces = {known[port] for port in ports if port in known}
-        drivers = server.host.drivers.names_of(module)
-        return frozenset({module, *drivers, *interfaces, *(port.pci for port in ports)})
+        known = {port: name for port, name in self._run.interfaces.copy().items() if port.role is server.role}
+        addresses = {port.pci for port in (*self._run.ports(server.role), *known)}
+        drivers = {module, *server.host.drivers.names_of(module)}
+        return CardNames(frozenset({*addresses, *known.values()}), frozenset(drivers))
 
 
 def _recovered(server: Server) -> str:
