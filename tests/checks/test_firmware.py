@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecide
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
+from niclab.run.watching.kernel_watch import KernelWatch
 
 UPDATE = """firmware:
   update:
@@ -258,6 +260,74 @@ def test_a_refused_image_leaves_nothing_to_undo(settings: FakeSettings, taken: R
     Firmware().damaged_images_should_be_refused()
     assert taken.journal.pending() == before
     assert [line.split()[-1] for line in settings.told].count("fw-2.1-0.bin") == 2, "as the proof alone"
+
+
+REFUSAL = "e1000e 0000:01:00.0: Flash image is not compatible with adapter"
+"""As be_fw_download() of be2net words it; cxgb4 has errors of its own."""
+
+
+@pytest.fixture
+def says(
+    bench: FakeBench, settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> tuple[KernelWatch, list[str]]:
+    """The kernel watch, and lines that the dut's kernel writes when a port is offered a wrong image."""
+    watch, lines, flash, times = taken.part(KernelWatch), list[str](), settings.host.flash, count(1)
+    watch.begin()
+    monkeypatch.setattr(bench.dut, "kernel_s", lambda: float(next(times)))
+
+    def offered(iface: str, file: str) -> object:
+        if "foreign" in file and iface == "enp1s0":
+            bench.dut.says(*lines, level=3)
+        return flash(iface, file)
+
+    monkeypatch.setattr(settings.host, "flash", offered)
+    return watch, lines
+
+
+def test_the_words_of_a_refusal_are_no_trouble(bench: FakeBench, says: tuple[KernelWatch, list[str]]) -> None:
+    watch, lines = says
+    lines += [REFUSAL, "e1000e 0000:01:00.0 enp1s0: Failed to load firmware"]
+    Firmware().foreign_image_should_be_refused()
+    assert watch.look() == []
+    bench.dut.says(REFUSAL, level=3)
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure), "nothing was offered then"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "e1000e 0000:02:00.0: Flash image is not compatible with adapter",
+        "e1000e 0000:01:00.0 enp1s0: Reset adapter unexpectedly",
+        "e1000e 0000:01:00.0: UE: MPU_IRAM bit set",
+        "NETDEV WATCHDOG: enp1s0 (e1000e): transmit queue 0 timed out",
+    ],
+)
+def test_other_trouble_while_a_wrong_image_is_offered_is_the_cards(
+    says: tuple[KernelWatch, list[str]], line: str
+) -> None:
+    watch, lines = says
+    lines += [REFUSAL, line]
+    Firmware().foreign_image_should_be_refused()
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure) and line in str(found) and str(found).count("Flash image") <= 1
+
+
+def test_a_boot_while_a_wrong_image_is_offered_is_found(
+    bench: FakeBench, settings: FakeSettings, says: tuple[KernelWatch, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, _ = says
+    flash = settings.host.flash
+
+    def boots(iface: str, file: str) -> object:
+        if "foreign" in file:
+            bench.dut.boot()
+        return flash(iface, file)
+
+    monkeypatch.setattr(settings.host, "flash", boots)
+    Firmware().foreign_image_should_be_refused()
+    (found,) = watch.look()
+    assert isinstance(found, Undecided) and "has booted" in str(found)
 
 
 def test_missing_files_are_the_labs_fault(settings: FakeSettings) -> None:

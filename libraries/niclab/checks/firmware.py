@@ -16,6 +16,7 @@ from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
+from niclab.run.watching.kernel_watch import KernelWatch
 
 _TOOLS = {
     FlashTool.VENDOR: "written by the vendor's own tool",
@@ -241,7 +242,8 @@ class FirmwareChange:
             self._require_own_image_taken(port, own, undo)
             before = host.drivers.driver_info(iface).firmware
             entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
-            attempt = self._flash(port, iface, file)
+            with self._run.part(KernelWatch).refusing(port):
+                attempt = self._flash(port, iface, file)
             say(f"{port.place}: {file}: {attempt.refused}")
             if attempt.refused is None:
                 problems.append(f"{port.place} took firmware image {file}; expected it refused")

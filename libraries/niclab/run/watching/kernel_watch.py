@@ -12,15 +12,22 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from niclab.bench.records import Role
+from niclab.bench.records import Port, Role
 from niclab.card.values import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.kernel.boots import first_lines
 from niclab.hosts.kernel.card_names import CardNames
 from niclab.hosts.kernel.dmesg import read_dmesg
-from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
-from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit
+from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
+from niclab.hosts.kernel.trouble import (
+    NOBODY_KNOWS,
+    OF_THE_BENCH,
+    ONLY_OF_THE_CARD,
+    KernelTrouble,
+    PcieLimit,
+    TroubleKind,
+)
 from niclab.report.own_checks.last_look import earlier_findings, keep_last_look
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.recover import recover
@@ -29,6 +36,7 @@ from niclab.run.server import ANSWER_WITHIN_S, Server
 from niclab.run.watching.carrier_watch import CarrierWatch
 
 _SHOWN = 5
+_REFUSALS = frozenset({TroubleKind.ERROR, TroubleKind.FIRMWARE_LOAD_FAILED})
 Found = CardFailure | Undecided | BenchFault
 
 
@@ -70,6 +78,8 @@ class KernelWatch:
         self._lost = set[Role]()
         self._kept: dict[Role, _Looked] = {}
         """The look that came with the state of the ports, while nothing else is asked of the server."""
+        self._refusals = set[KernelLine]()
+        """Lines of refusals that were asked for."""
         self.found_at_the_end: list[Exception] = []
         """Messages that no test can be charged with: said after the last one, or while changes were undone."""
         self._earlier: list[str] = []
@@ -111,6 +121,30 @@ class KernelWatch:
         for found in self.look():
             raise found
         self._run.part(CarrierWatch).begin()
+
+    @contextlib.contextmanager
+    def refusing(self, port: Port) -> Iterator[None]:
+        """Excuse the errors in which a driver reports the refusal that the ``with`` block asks for.
+
+        Other trouble, such as a crash, a timeout or a reset, is trouble there as well.
+
+        Args:
+            port: The port that has to refuse something.
+
+        Raises:
+            BenchFault: The server does not answer.
+        """
+        system, names = self._run.server_of(port).host.system, {port.pci, self._run.interface(port)}
+        mark = system.dmesg_mark()
+        yield
+        with contextlib.suppress(LogCut):  # nothing is excused then
+            lines = system.dmesg_since(mark)
+            said = {
+                each.words
+                for each in system.trouble(lines)
+                if each.kind in _REFUSALS and not names.isdisjoint(each.devices)
+            }
+            self._refusals |= {line for line in lines if line.text.strip() in said}
 
     def look(self) -> list[Found]:
         """Read what both kernels have said since the last look.
@@ -249,7 +283,7 @@ class KernelWatch:
 
         A line that the log has as well is judged there alone: a console shows errors only, and not what excuses them.
         """
-        of_log = server.host.system.trouble(lines)
+        of_log = server.host.system.trouble([line for line in lines if line not in self._refusals])
         known = {each.words.strip() for each in of_log}
         logged = {(line.seconds, line.text.strip()) for line in lines if line.seconds is not None}
         alone = [line for line in console if (line.seconds, line.text.strip()) not in logged]
