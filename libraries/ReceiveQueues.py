@@ -16,8 +16,9 @@ class ReceiveQueues(BenchLibrary):
     The peer sends one frame of each of many flows, which differ in their ports. The dut's driver notes with each packet
     the queue that it came by; the queues of the flows are compared with the indirection table that the port shows.
 
-    Each raises Undecided where flows do not come and no queue is to blame, BenchFault where a setting could not be put
-    back or the tool failed, and NotApplicable where no port has several queues or a server does not run Linux.
+    Each raises Undecided where flows do not come and no queue is to blame, or the driver notes the queues of some
+    packets alone; BenchFault where a setting could not be put back or the tool failed; and NotApplicable where no port
+    has several queues, the driver notes the queue of no packet, or a server does not run Linux.
 
     | `Flows Should Spread Over Every Queue` |
     | `Flows Should Follow The Table After Changes` |

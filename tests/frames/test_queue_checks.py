@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from queue_cards import DRIVERS, WITHOUT_CHANNELS, QueueCard, QueueCards, spoilt
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.frames.queues import queue_ports
-from niclab.frames.queues.flow_agents import FlowAgents
+from niclab.frames.queues.flow_agents import Came, FlowAgents, Flows
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.hosts.steering.hash_records import PORTS, FlowKind
@@ -24,6 +24,7 @@ from ReceiveQueues import ReceiveQueues
 
 Checks = Callable[[ReceiveQueues], object]
 Made = Callable[[Callable[[], QueueCard]], QueueCards]
+Unnoted = Callable[[Flows, int], Sequence[int]]
 
 SPREAD: Checks = ReceiveQueues.flows_should_spread_over_every_queue
 TABLE: Checks = ReceiveQueues.flows_should_follow_the_indirection_table
@@ -311,3 +312,78 @@ def test_a_driver_that_does_not_take_hash_fields_is_not_applicable(made: Made) -
     made(QueueCard).set_fields = none  # type: ignore[method-assign]
     with pytest.raises(NotApplicable, match="source, source port refused: dut: `ethtool -N enp1s0`"):
         FIELDS(ReceiveQueues())
+
+
+def unnote(made: Made, monkeypatch: pytest.MonkeyPatch, card: Callable[[], QueueCard], lost: Unnoted) -> QueueCards:
+    """The driver notes no queue for some of the packets that came."""
+    cards = made(card)
+
+    def exchange(agents: Any, flows: Sequence[Flows]) -> list[Came]:
+        came = cards.exchange(agents._run, flows)
+        for one, each in zip(flows, came, strict=True):
+            for flow in lost(one, len(cards.sent)):
+                if flow in each.queues:
+                    del each.queues[flow]
+                    each.unnoted.add(flow)
+        return came
+
+    monkeypatch.setattr(FlowAgents, "exchange", exchange)
+    return cards
+
+
+@pytest.mark.parametrize("flows", [range(1), range(4096)], ids=("one", "all"))
+def test_packets_without_a_queue_hide_no_failure(
+    made: Made, monkeypatch: pytest.MonkeyPatch, flows: Sequence[int]
+) -> None:
+    unnote(made, monkeypatch, lambda: QueueCard(dead=2), lambda one, _: flows if one.kind is FlowKind.TCP6 else ())
+    assert "tcp4: " in failure(SPREAD)
+
+
+def test_a_port_without_queues_hides_no_failure_of_another(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    unnote(
+        made, monkeypatch, spoilt(stuck=True), lambda one, _: range(one.count) if one.receiver.name == "dut.p0" else ()
+    )
+    said = failure(SPREAD)
+    assert "dut.p1 " in said and "dut.p0" not in said
+
+
+@pytest.mark.parametrize("check", (*ALWAYS, KEY, FIELDS))
+def test_a_packet_without_a_queue_is_undecided(made: Made, monkeypatch: pytest.MonkeyPatch, check: Checks) -> None:
+    unnote(made, monkeypatch, QueueCard, lambda *_: (7,))
+    with pytest.raises(Undecided, match=r"noted no queue for 1 of 512 packets \(skb_record_rx_queue\(\)\); expected"):
+        check(ReceiveQueues())
+
+
+@pytest.mark.parametrize("check", (*ALWAYS, KEY, FIELDS))
+def test_queues_that_are_noted_no_more_are_undecided(
+    made: Made, monkeypatch: pytest.MonkeyPatch, check: Checks
+) -> None:
+    unnote(made, monkeypatch, QueueCard, lambda one, sent: range(one.count) if sent > 2 else ())
+    with pytest.raises(Undecided, match="the driver has noted no queue for 512 of 512 packets"):
+        check(ReceiveQueues())
+
+
+def test_an_operation_that_is_missing_later_hides_no_failure(made: Made) -> None:
+    cards = made(spoilt(lost_entry=7))
+    weights = cards.set_weights
+
+    def once(iface: str, words: Sequence[int]) -> Any:
+        if len(words) > 1:
+            raise NotOffered("dut: `ethtool -X`: Operation not supported")
+        return weights(iface, words)
+
+    cards.set_weights = once  # type: ignore[method-assign]
+    assert "table of queue 0 alone: flows came by other queues, queue 3: " in failure(TABLE)
+
+
+def test_a_table_that_is_not_shown_any_more_is_red(made: Made) -> None:
+    cards = made(virtual)
+    shown = cards.receive_hash
+
+    def until_sent(iface: str) -> Any:
+        if cards.sent:
+            raise NotOffered(f"dut: `ethtool -x {iface}` failed")
+        return shown(iface)
+
+    cards.receive_hash = until_sent  # type: ignore[method-assign]
+    assert "`ethtool -x enp1s0` failed; expected the indirection table that dut.p0 " in failure(CHANGES)

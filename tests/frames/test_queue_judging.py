@@ -190,3 +190,13 @@ def test_frames_without_room_are_a_fault_of_the_tool() -> None:
 def test_other_words_of_the_program_are_refused(words: dict[str, object]) -> None:
     with pytest.raises(ReadError, match="expected came, moved, others, dropped"):
         Came().add(words, "dut")
+
+
+def test_flows_of_an_unknown_queue_are_blamed_on_none() -> None:
+    found = came(256, 256, 256)
+    found.unnoted = set(range(768, 1024))
+    with pytest.raises(Undecided, match="noted no queue for 256 of 1024 packets"):
+        spread(found).end()
+    found.unnoted = set(range(768, 868))
+    with pytest.raises(CardFailure, match=r"868 of 1024 flows came unevenly, .* queue 3: 0; expected"):
+        spread(found).end()

@@ -35,24 +35,24 @@ def predicted(run: Run, say: Say) -> None:
         NotApplicable: No port shows a Toeplitz hash, its key, and the fields of any flows; or no port has several
             queues, or a server does not run Linux.
     """
-    ports, findings = queue_ports(run), Findings()
+    ports = queue_ports(run)
     why = {port: reason for port in ports if (reason := _unpredictable(port.before))}
     fields = {port: _fields(port) for port in ports if port not in why}
     why |= {port: "the driver does not say which fields it hashes" for port, known in fields.items() if not known}
     if len(why) == len(ports):
         raise NotApplicable("\n".join(f"{port.place}: {reason}" for port, reason in why.items()))
-    for kind in FlowKind:
-        chosen = [port for port, known in fields.items() if kind in known]
-        _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)
-    with ExitStack() as restoring:
-        changed = [port for port, known in fields.items() if known and _set_key(port, restoring, findings, say)]
+    with Findings() as findings:
         for kind in FlowKind:
-            chosen = [port for port in changed if kind in fields[port]]
+            chosen = [port for port, known in fields.items() if kind in known]
             _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)
-    for port in changed:
-        if port.shown().key != port.before.key:
-            findings.problems.append(f"{port.place}: its hash key did not come back; expected the one of before")
-    findings.end()
+        with ExitStack() as restoring:
+            changed = [port for port, known in fields.items() if known and _set_key(port, restoring, findings, say)]
+            for kind in FlowKind:
+                chosen = [port for port in changed if kind in fields[port]]
+                _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)
+        for port in changed:
+            if port.shown().key != port.before.key:
+                findings.problems.append(f"{port.place}: its hash key did not come back; expected the one of before")
 
 
 def fields_settable(run: Run, say: Say) -> None:
@@ -69,33 +69,33 @@ def fields_settable(run: Run, say: Say) -> None:
         Undecided: Flows did not come.
         NotApplicable: No driver takes other fields; or no port has several queues, or a server does not run Linux.
     """
-    ports, findings, judged, why = queue_ports(run), Findings(), 0, list[str]()
-    for kind in UDP:
-        before = {port: known[kind] for port in ports if kind in (known := _fields(port))}
-        with ExitStack() as restoring:
-            changed = {}
-            for port, fields in before.items():
-                wanted = ADDRESSES if fields >= PORTS else ADDRESSES | PORTS
-                if _set_fields(port, kind, wanted, restoring, findings, why):
-                    changed[port] = wanted
-            if changed:
-                _judge_fields(run, changed, kind, findings, say)
-        for port in changed:
-            now = port.host.fields(port.dut.iface, kind).fields
-            if now != before[port]:
-                said = f"{kind.value} shows {fields_shown(now)} after {fields_shown(before[port])} was put back"
-                findings.problems.append(f"{port.place}: {said}; expected the same")
-        why += [
-            f"{port.place}: {kind.value}: the driver does not say what it hashes"
-            for port in ports
-            if port not in before
-        ]
-        judged += len(changed)
-    for line in why:
-        say(line)
-    if not judged and not findings.problems:
-        raise NotApplicable("\n".join(why))
-    findings.end()
+    ports, judged, why = queue_ports(run), 0, list[str]()
+    with Findings() as findings:
+        for kind in UDP:
+            before = {port: known[kind] for port in ports if kind in (known := _fields(port))}
+            with ExitStack() as restoring:
+                changed = {}
+                for port, fields in before.items():
+                    wanted = ADDRESSES if fields >= PORTS else ADDRESSES | PORTS
+                    if _set_fields(port, kind, wanted, restoring, findings, why):
+                        changed[port] = wanted
+                if changed:
+                    _judge_fields(run, changed, kind, findings, say)
+            for port in changed:
+                now = port.host.fields(port.dut.iface, kind).fields
+                if now != before[port]:
+                    said = f"{kind.value} shows {fields_shown(now)} after {fields_shown(before[port])} was put back"
+                    findings.problems.append(f"{port.place}: {said}; expected the same")
+            why += [
+                f"{port.place}: {kind.value}: the driver does not say what it hashes"
+                for port in ports
+                if port not in before
+            ]
+            judged += len(changed)
+        for line in why:
+            say(line)
+        if not judged:
+            raise NotApplicable("\n".join(why))
 
 
 def _unpredictable(shown: ReceiveHash) -> str:
@@ -129,7 +129,7 @@ def _judge(
     if not fields:
         return
     shown = {port: port.shown() for port in fields}
-    for port, flows, came in exchange(run, list(fields), kind, say):
+    for port, flows, came in exchange(run, list(fields), kind, findings, say):
         what = f"{port.place}: {kind.value} by {fields_shown(fields[port])}"
         _compare(what, shown[port], fields[port], (flows, came), findings)
 
@@ -206,7 +206,7 @@ def _judge_fields(
     run: Run, fields: Mapping[QueuePort, frozenset[HashField]], kind: FlowKind, findings: Findings, say: Say
 ) -> None:
     ports: Sequence[QueuePort] = list(fields)
-    for port, flows, came in exchange(run, ports, kind, say):
+    for port, flows, came in exchange(run, ports, kind, findings, say):
         what = f"{port.place}: {kind.value} by {fields_shown(fields[port])}"
         if fields[port] >= PORTS:
             findings.judge_spread(what, came, flows.count, port.shown().shares)

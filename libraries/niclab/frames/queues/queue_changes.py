@@ -35,15 +35,15 @@ def after_changes(run: Run, say: Say) -> None:
         Undecided: Flows did not come, and no queue lost them alone.
         NotApplicable: No port has several queues or takes a table, or a server does not run Linux.
     """
-    ports, findings = queue_ports(run)[:1], Findings()
-    with _tables_of_half(ports):
-        for port in ports:
-            port.dut.down_and_up()
-        _judge(run, ports, "after down and up", findings, say)
-        _judge_ring(run, ports, findings, say)
-    _judge_refused(run, ports, findings, say)
-    _judge_resized(run, ports, findings, say)
-    findings.end()
+    ports = queue_ports(run)[:1]
+    with Findings() as findings:
+        with _tables_of_half(ports):
+            for port in ports:
+                port.dut.down_and_up()
+            _judge(run, ports, "after down and up", findings, say)
+            _judge_ring(run, ports, findings, say)
+        _judge_refused(run, ports, findings, say)
+        _judge_resized(run, ports, findings, say)
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def _judge(run: Run, ports: Sequence[QueuePort], what: str, findings: Findings, 
     """Flows follow the table that is shown now."""
     _await_links(run, ports, what)
     tables = {port: port.shown() for port in ports}
-    for port, flows, came in exchange(run, ports, FlowKind.TCP4, say):
+    for port, flows, came in exchange(run, ports, FlowKind.TCP4, findings, say):
         by_ports = port.by_ports(FlowKind.TCP4)
         shares = tables[port].shares
         findings.judge_spread(f"{port.place}: {what}", came, flows.count, shares, by_ports=by_ports)

@@ -12,7 +12,7 @@ from niclab.card import ChannelFacts
 from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.core.wait import Deadline, pause
 from niclab.frames.queues.flow_agents import Came, FlowAgents, Flows, flow_addresses
-from niclab.frames.queues.spread import flows_for
+from niclab.frames.queues.spread import Findings, flows_for, said_of_unnoted
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import HostQueues
 from niclab.hosts.settings.settings_records import Attempt
@@ -55,7 +55,10 @@ class QueuePort:
         Raises:
             CardFailure: The driver does not show it any more, or it names a queue that is not there.
         """
-        return shown_hash(self.dut)
+        try:
+            return shown_hash(self.dut)
+        except NotOffered as error:
+            raise CardFailure(f"{error}; expected the indirection table that {self.place} showed before") from error
 
     def steer(self, weights: Mapping[int, int], what: str) -> ReceiveHash:
         """Give queues their parts of the table, and read it back.
@@ -164,35 +167,43 @@ def shown_hash(dut: DutPort) -> ReceiveHash:
     return shown
 
 
-def exchange(run: Run, ports: Sequence[QueuePort], kind: FlowKind, say: Say) -> list[tuple[QueuePort, Flows, Came]]:
+def exchange(
+    run: Run, ports: Sequence[QueuePort], kind: FlowKind, findings: Findings, say: Say
+) -> Iterator[tuple[QueuePort, Flows, Came]]:
     """Send flows of a kind to ports at once.
 
     Args:
         run: The current run.
         ports: The ports.
         kind: Kind of the flows.
+        findings: Takes the ports whose driver notes the queues of packets.
         say: Takes what came by each queue.
 
-    Returns:
+    Yields:
         Each port, the flows to it, and what came of them.
 
     Raises:
         BenchFault: A program fails.
-        NotApplicable: A server does not run Linux, or the driver does not note the queues of packets.
+        NotApplicable: A server does not run Linux; or, after all other ports, the driver of a port notes the queue of
+            no packet, here and before.
     """
-    seed, flows = secrets.randbits(32), list[Flows]()
+    seed, flows, silent = secrets.randbits(32), list[Flows](), list[str]()
     for port in ports:
         receiver = port.dut.port
         count = flows_for(len(port.before.table), len(port.queues))
         flows.append(Flows(receiver, kind, seed, count, flow_addresses(run, receiver, kind)))
     came = run.part(FlowAgents).exchange(flows)
     for port, one, each in zip(ports, flows, came, strict=True):
-        if each.unnoted:
-            said = f"the driver has noted no queue for {len(each.unnoted)} of {each.flows} packets"
-            raise NotApplicable(f"{port.place}: {said} (skb_record_rx_queue())")
+        if each.queues:
+            findings.noting.add(port.place)
+        if each.unnoted and port.place not in findings.noting:
+            silent.append(f"{port.place}: {said_of_unnoted(each)}")
+            continue
         counts = [list(each.queues.values()).count(queue) for queue in range(max(each.queues.values(), default=0) + 1)]
         say(f"{port.place}: {each.flows} of {one.count} {kind.value} flows came, seed {seed}, by queues {counts}")
-    return list(zip(ports, flows, came, strict=True))
+        yield port, one, each
+    if silent:
+        raise NotApplicable("\n".join(silent))
 
 
 def fields_shown(fields: frozenset[HashField]) -> str:

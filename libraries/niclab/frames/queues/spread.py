@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
 
-from niclab.core.verdict import Undecided, fail_with
+from niclab.core.verdict import NotApplicable, Undecided, fail_with
 from niclab.frames.queues.chi_square import chi_square, chi_square_upper_tail
 from niclab.frames.queues.flow_agents import ATTEMPTS, Came
 
@@ -33,10 +35,21 @@ def flows_for(entries: int, queues: int) -> int:
 
 @dataclass
 class Findings:
-    """The problems of a card, and what could not be decided."""
+    """The problems of a card, and what could not be decided. ``noting``: ports whose driver has noted queues.
+
+    As a context it ends the check, also where a question after the findings is not applicable: that hides none of them.
+    """
 
     problems: list[str] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
+    noting: set[str] = field(default_factory=set)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, _trace: TracebackType | None) -> None:
+        if error is None or isinstance(error, NotApplicable):
+            self.end()
 
     def end(self) -> None:
         """End the check.
@@ -67,15 +80,16 @@ class Findings:
             queues = _queues(shares)
             self.problems.append(f"{what}: flows came by other queues, {_counted(strange)}; the table has {queues}")
         known = {queue: counts[queue] for queue in shares}
-        if not sum(known.values()):
+        likely = _with_unnoted(known, came, {queue: count * share for queue, share in shares.items()})
+        if not sum(likely.values()):
             self.undecided.append(f"{what}: no flow of {count} came by a queue of the table; expected all")
             return
         if not by_ports or len(shares) == 1:
             self.judge_lost(what, came, count)
             return
-        statistic = chi_square(known, shares)
+        statistic = chi_square(likely, shares)
         chance = chi_square_upper_tail(statistic, len(shares) - 1)
-        empty = [queue for queue in shares if not known[queue]]
+        empty = [queue for queue in shares if not likely[queue]]
         by_chance = sum((1 - shares[queue]) ** count for queue in empty)
         if chance < CHANCE or (empty and by_chance < CHANCE):
             wanted = {queue: round(count * share) for queue, share in shares.items()}
@@ -112,18 +126,37 @@ class Findings:
             self.problems.append(f"{what}: {said}; expected frames of a flow by one")
 
     def judge_lost(self, what: str, came: Came, count: int) -> None:
-        """Note flows that did not come, for which no queue is to blame.
+        """Note flows that did not come, for which no queue is to blame, and those whose queue nobody knows.
 
         Args:
             what: Port and flows, for messages.
             came: What came.
             count: Number of flows that were sent.
         """
+        if came.unnoted:
+            self.undecided.append(f"{what}: {said_of_unnoted(came)}; expected one for each")
         missing = count - came.flows
         if not missing:
             return
         said = f"{missing} of {count} flows never came, each was sent {ATTEMPTS} times, and no queue lost them alone"
         self.undecided.append(f"{what}: {said}; expected all. Frames with numbers tell who loses them")
+
+
+def said_of_unnoted(came: Came) -> str:
+    """Say for how many packets nobody knows the queue.
+
+    Args:
+        came: What came.
+    """
+    return f"the driver has noted no queue for {len(came.unnoted)} of {came.flows} packets (skb_record_rx_queue())"
+
+
+def _with_unnoted(known: Mapping[int, int], came: Came, expected: Mapping[int, float]) -> Mapping[int, int]:
+    """Count each flow of an unknown queue where most flows are missed: no queue is blamed for it."""
+    found = dict(known)
+    for _ in came.unnoted:
+        found[max(found, key=lambda queue: expected[queue] - found[queue])] += 1
+    return found
 
 
 def _counted(counts: Mapping[int, int]) -> str:
