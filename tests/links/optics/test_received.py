@@ -30,6 +30,10 @@ def without_pull(ports: LitPorts) -> LitPorts:
     return ports
 
 
+def unread() -> bytes:
+    raise ModuleUnread("dut: Input/output error")
+
+
 def check() -> None:
     Optics().received_power_should_follow_the_light()
 
@@ -65,6 +69,36 @@ class TestCable:
             CardFailure, match=r"^dut\.p0 .* reads received power 0\.0000 mW 0\.05 s after its link has"
         ):
             check()
+
+    @pytest.mark.parametrize(("since", "when"), [("pull", "gone"), ("plug", "returned")])
+    def test_a_module_that_is_not_read_any_more_fails_the_card(self, ports: LitPorts, since: str, when: str) -> None:
+        for name in ("dut.p0", "dut.p1"):
+            sound = ports.following(name)
+            ports.of[name] = lambda sound=sound: unread() if since in ports.bench.said else sound()  # type: ignore[misc]
+        read = r"^dut\.p0 \S+ reads no module \(dut: Input/output error\) 0\.05 s after its "
+        with pytest.raises(CardFailure, match=rf"{read}(light|link) has {when}; expected "):
+            check()
+        assert ports.bench.pulled() == set()
+
+    def test_a_module_that_is_read_a_little_later_follows(self, ports: LitPorts) -> None:
+        sound, reads = ports.following("dut.p0"), count(1)
+        ports.of["dut.p0"] = lambda: unread() if ports.bench.said and next(reads) < 3 else sound()
+        said = list[str]()
+        received.require_following(ports.taken, said.append)
+        assert "dut.p0: dark: received power 0.0021 mW" in said
+
+    def test_a_module_of_another_kind_in_the_dark_fails_the_card(self, ports: LitPorts) -> None:
+        sound = ports.following("dut.p0")
+        ports.of["dut.p0"] = lambda: bytes(256) if "a" in ports.bench.pulled() else sound()
+        with pytest.raises(
+            CardFailure, match=r"^dut\.p0 \S+ reads no module \(.* has 256 bytes with identifier 0x00; "
+        ):
+            check()
+
+    def test_a_module_that_was_never_read_is_left_alone(self, ports: LitPorts) -> None:
+        ports.of["dut.p0"] = unread
+        check()
+        assert ports.bench.said == ["pull", "plug"]
 
     def test_each_lane_has_to_follow(self, ports: LitPorts) -> None:
         def memory() -> bytes:
@@ -131,6 +165,16 @@ class TestFarEnd:
         with pytest.raises(
             NotApplicable, match=r"^peer\.p0 \S+ sends light while its port is down: sent power 0\.5000"
         ):
+            check()
+        assert without_pull.bench.nic("peer.p0").admin_up
+
+    def test_a_far_end_whose_module_is_off_with_its_port_shows_nothing(self, without_pull: LitPorts) -> None:
+        for name in ("peer.p0", "peer.p1"):
+            sound = without_pull.following(name)
+            without_pull.of[name] = lambda name=name, sound=sound: (  # type: ignore[misc]
+                sound() if without_pull.bench.nic(name).admin_up else unread()
+            )
+        with pytest.raises(NotApplicable, match=r"^peer\.p0 \S+: nobody knows whether its light is off while its port"):
             check()
         assert without_pull.bench.nic("peer.p0").admin_up
 

@@ -35,7 +35,7 @@ def require_following(run: Run, say: Callable[[str], object]) -> None:
         say: Takes what was read.
 
     Raises:
-        CardFailure: Naming the ports of the dut whose received power did not fall or return.
+        CardFailure: Naming the ports of the dut whose received power did not fall or return, or is not read any more.
         BenchFault: The light does not go, or the link does not return.
         NotApplicable: Nothing shows the received power of any port, or takes the light away; why, for each.
     """
@@ -44,7 +44,7 @@ def require_following(run: Run, say: Callable[[str], object]) -> None:
     for path in run.bench.paths:
         try:
             troubles += _follow(run, path, say)
-        except (NotApplicable, ModuleUnread) as error:
+        except NotApplicable as error:
             without.append(str(error))
     blame(troubles)
     if len(without) == len(run.bench.paths):
@@ -61,13 +61,13 @@ def _follow(run: Run, path: BenchPath, say: Callable[[str], object]) -> list[Tro
     entry = lose(run, path, Cause.CABLE if path.pull else Cause.PARTNER_LINK)
     try:
         _require_dark(run, path, sent)
-        stays = _unless(lambda: _above(_received(run, port), lit))
-        say(f"{port.name}: dark: {_shown(_received(run, port))}")
+        stays, shown = _still(lambda: _received(run, port), lambda now: _above(now, lit))
+        say(f"{port.name}: dark: {shown}")
     finally:
         wiring.mend_path(run, entry)
         _require_link(run, path)
-    lost = _unless(lambda: _below(_received(run, port), lit))
-    say(f"{port.name}: lit again: {_shown(_received(run, port))}")
+    lost, shown = _still(lambda: _received(run, port), lambda now: _below(now, lit))
+    say(f"{port.name}: lit again: {shown}")
     return [
         *(port.trouble(f"reads {line} {WITHIN_S:g} s after its light has gone; {_expected(lit)}") for line in stays),
         *(
@@ -88,7 +88,13 @@ def _require_dark(run: Run, path: BenchPath, sent: _Powers) -> None:
             )
         return
     far = run.bench.end(path, Role.PEER)
-    if stays := _unless(lambda: _above(_sent(run, far), sent)):
+    try:
+        stays = _unless(lambda: _above(_sent(run, far), sent))
+    except ModuleUnread as error:
+        raise NotApplicable(
+            f"{far.place}: nobody knows whether its light is off while its port is down: {error}"
+        ) from error
+    if stays:
         raise NotApplicable(f"{far.place} sends light while its port is down: {', '.join(stays)}")
 
 
@@ -114,7 +120,11 @@ def _sent(run: Run, port: Port) -> _Powers:
 
 
 def _lit(port: Port, look: Callable[[], _Powers]) -> _Powers:
-    """Return the readings that show light; where none does, the link may have come up just now."""
+    """Return the readings that show light; where none does, the link may have come up just now.
+
+    Raises:
+        NotApplicable: None does, or the module is not read.
+    """
     powers: _Powers = {}
 
     def dark() -> list[str]:
@@ -122,11 +132,31 @@ def _lit(port: Port, look: Callable[[], _Powers]) -> _Powers:
         powers = look()
         return [] if not powers or max(powers.values()) > LIT_MW else ["no light"]
 
-    _unless(dark)
+    try:
+        _unless(dark)
+    except ModuleUnread as error:
+        raise NotApplicable(str(error)) from error
     lit = {what: power for what, power in powers.items() if power > LIT_MW}
     if not lit:
         raise NotApplicable(f"{port.place}: its module shows no light above {LIT_MW:g} mW: {_shown(powers)}")
     return lit
+
+
+def _still(look: Callable[[], _Powers], problems: Callable[[_Powers], list[str]]) -> tuple[list[str], str]:
+    """Return the problems that stay of a module that was read before, and its last readings."""
+    shown = ""
+
+    def found() -> list[str]:
+        nonlocal shown
+        try:
+            powers = look()
+        except (NotApplicable, ModuleUnread) as error:
+            shown = f"no module ({error})"
+            return [shown]
+        shown = _shown(powers)
+        return problems(powers)
+
+    return _unless(found), shown
 
 
 def _above(now: _Powers, before: _Powers) -> list[str]:
