@@ -224,6 +224,19 @@ def test_a_waived_failure_is_no_lack(requirements: Requirements, plan: Plan) -> 
     assert len(unfulfilled(requirements, plan, found, {"Width"})) == 1
 
 
+def test_a_waiver_hides_no_answer_that_is_missing(requirements: Requirements, plan: Plan) -> None:
+    def lacks(kind: str, part: str) -> list[str]:
+        bad = record(Verdict.CARD_FAILURE, "CardFailure: x4", part, name="Bad")
+        lacking = record(Verdict.NOT_APPLICABLE, f"{kind}: sheet a says nothing about it", part)
+        return unfulfilled(requirements, plan, cover(Scope(requirements, plan), [*ALL_GOOD, bad, lacking]), {"Bad"})
+
+    said = "Plan small requires EMX-01 (The width): failed; sheet a says nothing about it."
+    assert lacks("SheetSilent", "EMX-01") == lacks("SheetUnknown", "EMX-01") == lacks("NotApplicable", "EMX-01")
+    assert lacks("SheetSilent", "EMX-01") == [said] and lacks("Deviation", "EMX-01") == []
+    assert lacks("NotApplicable", "EMX-02") == [] and len(lacks("SheetSilent", "EMX-02")) == 1
+    assert lacks("NotApplicable", "CARD-02/update") == [] and len(lacks("SheetSilent", "CARD-02/update")) == 1
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -39,13 +39,17 @@ class Gap(Enum):
     NOT_APPLICABLE = "NotApplicable"
 
 
+_WITHOUT_ANSWER = (Gap.SILENT, Gap.UNKNOWN)
+
+
 @dataclass(frozen=True)
 class PartCoverage:
     """One part of a requirement on a certificate.
 
     ``reason`` says why it is not verified, empty where it is. ``tests`` are the names of the tests that decide it and
     were run; ``asked`` is how many of them were applicable. ``gaps``: why the others were not, and what the sheet does
-    not know. ``failed``: names of the tests that found the card wrong.
+    not know; none where one of the alternatives of a part is enough. ``failed``: names of the tests that found the card
+    wrong.
     """
 
     part: str
@@ -149,15 +153,14 @@ def unfulfilled(
 
     Returns:
         One sentence for each required part that is not verified, unless the plan allows that it is not applicable or
-        unknown; and for each about which the sheet is silent.
+        unknown; and for each about which the sheet is silent. A waiver covers a failure, and no missing answer.
     """
     required, excused = set(plan.parts(requirements)), set(waived)
     return [
         f"Plan {plan.plan} requires {part.part} ({part.title}): {lack}."
         for each in coverage
         for part in each.parts
-        if part.part in required and (lack := _lack(plan, part))
-        if not (part.failed and excused >= set(part.failed))
+        if part.part in required and (lack := _lack(plan, part, excused))
     ]
 
 
@@ -230,7 +233,9 @@ def _cover_part(scope: Scope, name: str, part: RequirementPart, deciding: Sequen
     gaps = [(_gap(test), _reason(test.message)) for test in not_asked]
     gaps += [(Gap.UNKNOWN, text) for text in scope.unknown.get(name, ()) if deciding]
     asked = len(deciding) - len(not_asked)
-    status, reason = _judge(part, deciding, asked, gaps) if deciding else _without_tests(scope.plan, part)
+    if part.alternatives and asked and not any(gap in _WITHOUT_ANSWER for gap, _ in gaps):
+        gaps = []
+    status, reason = _judge(deciding, asked, gaps) if deciding else _without_tests(scope.plan, part)
     if scope.partial and (status is Status.VERIFIED or not deciding):
         status, reason = Status.IN_PART if deciding else Status.NOT_TESTED, "only some suites were run"
     failed = tuple(test.name for test in deciding if test.verdict is Verdict.CARD_FAILURE)
@@ -239,9 +244,7 @@ def _cover_part(scope: Scope, name: str, part: RequirementPart, deciding: Sequen
     )
 
 
-def _judge(
-    part: RequirementPart, deciding: Sequence[TestRecord], asked: int, gaps: Sequence[tuple[Gap, str]]
-) -> tuple[Status, str]:
+def _judge(deciding: Sequence[TestRecord], asked: int, gaps: Sequence[tuple[Gap, str]]) -> tuple[Status, str]:
     for status, verdicts in (
         (Status.FAILED, (Verdict.CARD_FAILURE,)),
         (Status.UNDECIDED, (Verdict.BENCH_FAULT, Verdict.UNDECIDED)),
@@ -249,9 +252,9 @@ def _judge(
         for test in deciding:
             if test.verdict in verdicts:
                 return status, f"{test.name.rpartition('.')[2]}: {_reason(test.message)}"
-    lacks = [text for gap, text in gaps if gap in (Gap.SILENT, Gap.UNKNOWN)]
-    if asked and not lacks and (part.alternatives or not gaps):
+    if asked and not gaps:
         return Status.VERIFIED, ""
+    lacks = [text for gap, text in gaps if gap in _WITHOUT_ANSWER]
     said = _joined(lacks or [text for _, text in gaps])
     if asked:
         return Status.IN_PART, f"{asked} of {len(deciding)} tests; {said}" if asked < len(deciding) else said
@@ -292,11 +295,12 @@ def _said_of(parts: Sequence[PartCoverage]) -> Iterator[str]:
 _NEITHER = (Status.NOT_APPLICABLE, Status.NOT_TESTED)
 
 
-def _lack(plan: Plan, part: PartCoverage) -> str:
-    """Return what keeps a required part from being fulfilled; empty if nothing does."""
-    if part.status is Status.VERIFIED:
+def _lack(plan: Plan, part: PartCoverage, excused: Collection[str]) -> str:
+    """Return what keeps a required part from being fulfilled; empty if nothing does. ``excused``: tests that failed."""
+    is_excused = bool(part.failed) and set(part.failed) <= set(excused)
+    if part.status is Status.VERIFIED or (is_excused and not part.gaps):
         return ""
-    if part.gaps and part.status not in (Status.FAILED, Status.UNDECIDED):
+    if part.gaps and (is_excused or part.status not in (Status.FAILED, Status.UNDECIDED)):
         lacks = [text for gap, text in part.gaps if not _allowed(plan, part.part, gap)]
         return f"{part.status.value}; {_joined(lacks)}" if lacks else ""
     allowed = part.status is Status.NOT_APPLICABLE and _allowed(plan, part.part, Gap.NOT_APPLICABLE)
