@@ -121,6 +121,24 @@ def test_another_bench_than_that_of_the_run_is_refused(killed: Path, tmp_path: P
         resume.run(killed, held=ReservedBench(tmp_path / "other.yaml", StopOrder()))
 
 
+def keep_expired_waiver(run_dir: Path) -> None:
+    folder = run_dir / "evidence" / "inputs" / "waivers"
+    folder.mkdir(exist_ok=True)
+    card = read_run(run_dir)["card"]
+    (folder / "nic-42.yaml").write_text(
+        f"waiver: nic-42\ncard: {card}\nmessage: dut.p0 is wrong\nreason: known\nowner: lab lead\n"
+        'expires: "2026-01-31"\n'
+    )
+
+
+def test_a_waiver_that_has_expired_since_stops_it_before_a_test_runs(killed: Path) -> None:
+    keep_expired_waiver(killed)
+    before = (killed / "run.json").read_bytes()
+    with pytest.raises(BenchFault, match=r"nic-42\.yaml: expires: 2026-01-31 has passed; expected a renewal"):
+        resume.run(killed)
+    assert (killed / "run.json").read_bytes() == before
+
+
 def test_it_goes_on_after_the_test_that_killed_it(killed: Path) -> None:
     before = {path.name: path.read_bytes() for path in (killed / "allure-results").glob("*-result.json")}
     assert len(before) == 3 and read_so_far(killed / "evidence" / FILE).running == "Qualification.File1.Kills"
@@ -271,6 +289,12 @@ def test_a_run_that_has_only_its_certificate_left_gets_it(
     assert not any("output.xml" in each or "results" in each or "Evidence" in each for each in reasons), reasons
     with pytest.raises(BenchFault, match="has finished at"):
         resume.run(all_ended)
+
+
+def test_a_waiver_that_has_expired_since_keeps_no_certificate_back(all_ended: Path) -> None:
+    keep_expired_waiver(all_ended)
+    assert resume.run(all_ended) is ExitStatus.CARD_FAILURE
+    assert "nic-42.yaml: expires: 2026-01-31 has passed" in str(certificate(all_ended)["reasons"])
 
 
 def test_options_of_the_environment_take_no_test_out_of_a_continued_run(

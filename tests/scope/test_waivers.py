@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,29 @@ def test_a_waiver_covers_its_own_lines_and_no_neighbour(tmp_path: Path, message:
     assert waived(run_dir, "intel-82574l", "2026-11-25", [test]).tests == (
         {"Suite.Width": ["nic-42"]} if covered else {}
     )
+
+
+@pytest.mark.parametrize(("day", "covered"), [("2026-06-30T23:59:59", True), ("2026-07-01T00:00:01", False)])
+def test_a_test_after_the_last_day_is_not_covered(tmp_path: Path, day: str, covered: bool) -> None:
+    """A run may pass midnight, or be continued. The day is that where it began."""
+    keep_waivers(tmp_path, load_waivers(written(tmp_path / "waivers", "message: width is x4", "2026-06-30")))
+    start_ms = int(datetime.fromisoformat(f"{day}-07:00").timestamp() * 1000)
+    test = TestRecord("uuid", "Suite.Width", Verdict.CARD_FAILURE, WIDTH, (), start_ms, 1.0)
+    found = waived(tmp_path, "intel-82574l", "2026-06-30T10:00:00-07:00", [test])
+    assert found.tests == ({"Suite.Width": ["nic-42"]} if covered else {})
+    said = "nic-42.yaml: expires: 2026-06-30 has passed; expected a renewal by lab lead, or removal"
+    assert [each.rpartition("/")[2] for each in found.problems] == ([] if covered else [said])
+
+
+def test_a_test_after_the_last_day_of_another_waiver_is_covered(tmp_path: Path) -> None:
+    folder = written(tmp_path / "waivers", "message: width is x4")
+    other = (folder / "nic-42.yaml").read_text().replace("nic-42", "nic-41").replace("2999-12-31", "2026-06-30")
+    (folder / "nic-41.yaml").write_text(other)
+    keep_waivers(tmp_path, load_waivers(folder))
+    start_ms = int(datetime.fromisoformat("2026-07-02T12:00:00Z").timestamp() * 1000)
+    test = TestRecord("uuid", "Suite.Width", Verdict.CARD_FAILURE, WIDTH, (), start_ms, 1.0)
+    found = waived(tmp_path, "intel-82574l", "2026-06-30T10:00:00+00:00", [test])
+    assert (found.tests, found.problems) == ({"Suite.Width": ["nic-42"]}, [])
 
 
 def test_two_waivers_cover_two_lines(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from niclab.hosts.kernel import linux_trouble as of_linux
 from niclab.hosts.kernel.card_names import CardNames
 from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH
+from niclab.report.certificate.waived import kept_waivers
 from niclab.report.evidence import signature
 from niclab.report.evidence.continued import add_verdict, found_in, join_summaries, make_whole
 from niclab.report.evidence.inputs import Input, content_to_keep, kept
@@ -47,6 +48,7 @@ from niclab.report.evidence.sums import OUTPUT_NAME
 from niclab.report.evidence.test_journal import FILE, SoFar, read_so_far
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE
+from niclab.scope.waivers import require_current
 
 CONTINUE = certify.LISTENERS / "Continue.py"
 _PARTS = "outputs"
@@ -76,7 +78,8 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
 
     Raises:
         BenchFault: The bench is another than the run's, the run has a certificate or still goes on, its files or the
-            lab have changed since, what it left cannot be undone, or the certificate cannot be written.
+            lab have changed since, one of its waivers has expired and tests are left, what it left cannot be undone, or
+            the certificate cannot be written.
     """
     run_dir = run_dir.resolve()
     if sign_with is not None:
@@ -90,6 +93,7 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
         before = read_so_far(evidence / FILE)
     is_left = len(before.ended) != read_run(run_dir).get("expected_tests")
     if is_left:
+        require_current(kept_waivers(run_dir, call.sheet.name), date.today())
         restore_first(call.bench)
     if before.running:
         add_verdict(evidence, before.running, _verdict_of_interrupted(call, evidence, before))

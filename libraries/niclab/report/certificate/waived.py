@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -56,29 +56,54 @@ def keep_waivers(run_dir: Path, waivers: Iterable[Waiver]) -> None:
         write_atomically(run_dir / _KEPT / each.file.name, each.file.read_bytes())
 
 
+def kept_waivers(run_dir: Path, card: object) -> list[Waiver]:
+    """Read the waivers that a run kept.
+
+    Args:
+        run_dir: Folder of the run.
+        card: Name of the card sheet.
+
+    Raises:
+        BenchFault: A file is wrong.
+    """
+    return load_waivers(run_dir / _KEPT, str(card))
+
+
 def waived(run_dir: Path, card: object, started: object, tests: Sequence[TestRecord]) -> Waived:
     """Find what the waivers of a run cover.
 
     Args:
         run_dir: Folder of the run.
         card: Name of the card sheet.
-        started: When the run began, ISO 8601: a waiver that expired before it covers nothing, and is a problem.
+        started: When the run began, ISO 8601: a waiver that expired before it covers nothing, and is a problem. So is
+            one that expired before a test that it would cover: a run may be long, or continued.
         tests: Every test of the run.
     """
     found = Waived()
     try:
-        kept = load_waivers(run_dir / _KEPT, str(card))
-        day = date.fromisoformat(str(started)[:10]) if kept else date.min
+        kept = kept_waivers(run_dir, card)
+        began = datetime.fromisoformat(str(started)) if kept else datetime.min
     except (BenchFault, ValueError) as problem:
         found.problems.append(str(problem))
         return found
     found.waivers = kept
-    found.problems += said_of_expired([each for each in kept if each.expired(day)])
-    current = [each for each in kept if not each.expired(day)]
+    expired = {each.waiver for each in kept if each.expired(began.date())}
     for test in tests:
-        if test.verdict is Verdict.CARD_FAILURE and (names := _covering(current, test)):
+        if test.verdict is not Verdict.CARD_FAILURE:
+            continue
+        day = _day_of(test, began)
+        if names := _covering([each for each in kept if not each.expired(day)], test):
             found.tests[test.name] = names
+        else:
+            lacking = _covering(kept, test)
+            expired |= {each.waiver for each in kept if each.waiver in lacking and each.expired(day)}
+    found.problems += said_of_expired([each for each in kept if each.waiver in expired])
     return found
+
+
+def _day_of(test: TestRecord, began: datetime) -> date:
+    """The day on which a test began, where the run did; never a day before the run."""
+    return max(began.date(), datetime.fromtimestamp(test.start_ms / 1000, began.tzinfo).date())
 
 
 def _covering(waivers: Sequence[Waiver], test: TestRecord) -> list[str]:
