@@ -36,7 +36,8 @@ class Driver(BenchLibrary):
 
         Raises:
             CardFailure: A version is forbidden, or neither required nor allowed.
-            NotApplicable: The sheet names no versions, or the driver reports none of its own.
+            NotApplicable: The driver reports none of its own.
+            SheetUnknown: The sheet names no versions.
             Undecided: A port reports no version, or one that cannot be compared.
         """
         driver.require_version(self.run)

@@ -24,7 +24,7 @@ class Firmware(BenchLibrary):
 
         Raises:
             CardFailure: The card refuses it.
-            NotApplicable: The sheet names no image to write, or none to come back with.
+            SheetSilent: The sheet names no image to write, or none to come back with.
         """
         self.run.part(FirmwareChange).write_other()
 
@@ -68,7 +68,8 @@ class Firmware(BenchLibrary):
             way: Way of activation, for example ``DRIVER_RELOAD``.
 
         Raises:
-            NotApplicable: The sheet names another way, or none.
+            NotApplicable: The sheet names another way.
+            SheetUnknown: It does not know it.
         """
         self.run.part(FirmwareChange).require_activation(way)
 
@@ -79,7 +80,7 @@ class Firmware(BenchLibrary):
         Raises:
             CardFailure: A port takes it, or shows another firmware afterwards.
             Undecided: A port refuses the image of what it runs as well.
-            NotApplicable: The sheet names no such image.
+            SheetSilent: The sheet names no such image, or none of what runs.
         """
         self.run.part(FirmwareChange).require_foreign_image_refused(logger.info)
 
@@ -92,6 +93,7 @@ class Firmware(BenchLibrary):
         Raises:
             CardFailure: A port takes one, or shows another firmware afterwards.
             Undecided: A port refuses the image of what it runs as well.
-            NotApplicable: The servers have no such images.
+            NotApplicable: The servers have the sound image, and no such ones.
+            SheetSilent: The sheet names no image, or none of what runs.
         """
         self.run.part(FirmwareChange).require_damaged_images_refused(logger.info)

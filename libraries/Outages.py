@@ -40,7 +40,8 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: The outage is proven longer, packets arrived twice, or the bond stays on the lost link.
-            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+            NotApplicable: The bench cannot let the link fail in this way.
+            SheetSilent: The sheet has no limit.
         """
         self._failover(by).active_link(over)
 
@@ -69,7 +70,8 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: The outage is proven longer, too many packets were lost, or packets arrived twice.
-            NotApplicable: The sheet has no limit, or the bench cannot let a link fail in this way.
+            NotApplicable: The bench cannot let a link fail in this way.
+            SheetSilent: The sheet has no limit.
         """
         self._failover(by).each_link()
 
@@ -96,7 +98,8 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: The outage is proven longer, packets arrived twice, or the primary link is not used again.
-            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+            NotApplicable: The bench cannot let the link fail in this way.
+            SheetSilent: The sheet has no limit.
         """
         self._failover(by).return_of_the_primary()
 

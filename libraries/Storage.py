@@ -107,8 +107,9 @@ class Storage(BenchLibrary):
             CardFailure: No operation ended for longer than the limit, or a bond does not use the link that it should.
             Undecided: A server stall may hide that in each of three measurements, operations failed within the limit,
                 or blocks came back changed: nobody knows who has done it.
-            NotApplicable: The sheet asks for no load or has no limit of outages, a server does not run Linux, the dut
-                has no open-iscsi, or the bench cannot let the link fail in this way.
+            NotApplicable: The sheet asks for no load, a server does not run Linux, the dut has no open-iscsi, or the
+                bench cannot let the link fail in this way.
+            SheetSilent: The sheet has no limit of outages.
             BenchFault: The target cannot be made, the session goes another way, a program fails, or both ends show
                 another cause of the lost link.
         """

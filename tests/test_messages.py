@@ -1,8 +1,12 @@
-"""A verdict follows from records and Enums: no code searches the words of a message of the project's own."""
+"""A verdict follows from records and Enums: no code searches the words of a message of the project's own.
+
+And a sheet that gives no answer is SheetSilent or SheetUnknown: what is merely not applicable, a plan may allow.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +21,67 @@ FOREIGN_WORDS = {"files/nodes.py": "PyYAML has no code for its problems"}
 MESSAGES = {"message", "reason"}
 ERRORS = ("Fault", "Error", "Failure", "Failed")
 SEARCHES = {"startswith", "endswith", "find", "index", "count", "partition", "search", "match", "fullmatch", "findall"}
+
+NO_ANSWER = re.compile(
+    r"sheet \{\} (has no|names (no|none)|does not (know|say)|knows (no|none|nothing|neither)|says nothing)\b"
+)
+"""Begins the message of a sheet that gives no answer."""
+OF_THE_DRIVER = "the table of the system's driver is whole: an offload that it lacks, the driver lacks"
+ANSWERS = {
+    ("checks/firmware.py", "names none"): "no port shows one either; whether the version is right is asked elsewhere",
+    ("checks/packages.py", "names no driver {} that comes with the kernel"): "plans name it: the kernel brings none",
+    ("links/optics/cage_checks.py", "has no cage for a module: link.media: {}"): "link.media is the answer",
+    ("traffic/limits/connection_counts.py", "names no offload toe of {} on {}"): OF_THE_DRIVER,
+    ("frames/filters.py", "names no offload {} for {}"): OF_THE_DRIVER,
+    ("settings/held.py", "has no offload {} that can be switched on {}"): OF_THE_DRIVER,
+    ("settings/held.py", "does not say that offload {} can be switched"): "it says that it cannot: unknown is another",
+    ("settings/offloads/offload_table.py", "says nothing about offload {} for {}"): OF_THE_DRIVER,
+    ("settings/offloads/offload_proof.py", "names no counter by which TCP proves {}"): "a driver need not count it",
+    ("frames/delivery.py", "knows no offload {} that can be switched"): "it says that none can: unknown is another",
+    ("settings/dut_ports.py", "names no {}{}"): "rows of settings are those that the driver has",
+    ("settings/dut_ports.py", "knows nothing of {} as delivered"): "it names none: the driver has none",
+    ("settings/dut_ports.py", "knows nothing of {} as delivered, and the driver offers none: {}"): "neither has it",
+    ("settings/queues.py", "names no combined queues"): "a section of queues has the kinds that the driver has",
+    ("settings/tunables.py", "knows no default of a tunable of {}"): "it names none: the driver has none",
+    ("traffic/effects/adaptive.py", "names no adaptive coalescing of received frames"): "left out: the driver has none",
+    ("traffic/limits/frame_rate.py", "has no limits.frames_per_s"): "left out: no limit comes before the line",
+    ("traffic/limits/frame_rate.py", "has no limits.frame_rate_same_within_percent"): "left out with frames_per_s",
+    ("storage/iscsi_workloads.py", "has no section iscsi: no document ran storage over this card"): "plans name it",
+    ("storage/nfs/nfs_limit.py", "has no limits.nfs"): "plans name it: no document ran NFS over this card",
+}
+"""Messages that read like a sheet without an answer, and why each is one."""
+
+
+def template(text: ast.expr, variables: dict[str, ast.expr]) -> str:
+    """A message with ``{}`` for what is filled in; a part with a name of its own is filled in as well."""
+    if isinstance(text, ast.Name) and text.id in variables:
+        return template(variables[text.id], {})
+    if isinstance(text, ast.Constant):
+        return str(text.value)
+    if isinstance(text, ast.JoinedStr):
+        return "".join(
+            template(part.value, variables) if isinstance(part, ast.FormattedValue) else template(part, variables)
+            for part in text.values
+        )
+    return "{}"
+
+
+def without_answer(tree: ast.Module) -> Iterator[str]:
+    """The messages of plain NotApplicable that say of the sheet that it gives no answer, without their beginning."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+        variables = {ast.unparse(each.targets[0]): each.value for each in assigned if is_text(each.value)}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "NotApplicable" and node.args:
+                said = template(node.args[0], variables)
+                if NO_ANSWER.search(said):
+                    yield said.partition("sheet {} ")[2]
+
+
+def is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.JoinedStr | ast.Constant)
 
 
 def searched(tree: ast.Module) -> Iterator[tuple[ast.expr | None, ast.expr]]:
@@ -81,3 +146,22 @@ def test_a_breach_would_be_found() -> None:
     for text in ("'busy' in result.stderr\n", "name in names\n", "kind in (1, 2)\n"):
         assert not breaches(ast.parse(text), reads_tools=False), text
     assert not breaches(ast.parse("'no device' in result.stderr\n"), reads_tools=True)
+
+
+def test_a_sheet_without_an_answer_is_no_question_that_does_not_apply() -> None:
+    found = {(str(file.relative_to(NICLAB)), said) for file, tree in trees(NICLAB) for said in without_answer(tree)}
+    assert found - set(ANSWERS) == set(), "SheetSilent, SheetUnknown, or a reason here"
+    assert set(ANSWERS) - found == set()
+
+
+def test_a_silent_sheet_would_be_found() -> None:
+    """Negative control of this file's own search."""
+    for text in (
+        "raise NotApplicable(f'sheet {card.name} has no limits.x')",
+        "raise NotApplicable(f'{place}, and sheet {card.name} names none')",
+        "said = f'sheet {card.name} knows nothing of {what}'\n    raise A(said) if why else NotApplicable(said)",
+        "raise NotApplicable(\n        f'sheet {name} does not know ' f'{what}'\n    )",
+    ):
+        assert list(without_answer(ast.parse(f"def f():\n    {text}\n"))), text
+    for text in ("raise SheetSilent(f'sheet {name} has no x')", "raise NotApplicable(f'sheet {name} lists no x')"):
+        assert not list(without_answer(ast.parse(f"def f():\n    {text}\n"))), text

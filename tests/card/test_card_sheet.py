@@ -23,7 +23,7 @@ from niclab.card import (
     load_card,
 )
 from niclab.core.names import Duplex
-from niclab.core.verdict import BenchFault, NotApplicable, SheetUnknown, Undecided
+from niclab.core.verdict import BenchFault, SheetSilent, SheetUnknown, Undecided
 
 Edit = Callable[..., Path]
 SAMPLE = Path(__file__).parents[1] / "fakes" / "samples" / "intel-82574l.yaml"
@@ -71,8 +71,8 @@ def test_an_unknown_fact_makes_the_question_not_applicable(edited_card: Edit) ->
             card.known(fact, field)
 
 
-def test_an_operating_system_without_driver_is_not_applicable() -> None:
-    with pytest.raises(NotApplicable, match="sheet intel-82574l names no driver for freebsd"):
+def test_a_sheet_without_a_driver_for_the_system_is_silent() -> None:
+    with pytest.raises(SheetSilent, match="sheet intel-82574l names no driver for freebsd"):
         load_card(SAMPLE).driver(OperatingSystem.FREEBSD)
 
 

@@ -12,7 +12,7 @@ from fake_parts import KERNEL, Nic
 from Card import Card
 from Driver import Driver
 from niclab.bench.records import OperatingSystem, Role
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided
 from niclab.hosts.kernel.kernel_log import KernelLine
 from niclab.hosts.pci.pci_records import Vpd
 from niclab.run.run import Run
@@ -458,16 +458,22 @@ def test_a_kernels_driver_without_version_is_undecided(bench: FakeBench) -> None
         Driver().driver_version_should_be_as_on_the_sheet()
 
 
-def test_a_sheet_without_driver_versions_is_not_applicable(bench: FakeBench, taken: Run) -> None:
+def test_a_sheet_without_driver_versions_gives_no_answer(bench: FakeBench, taken: Run) -> None:
     sheet(bench, taken, ("in_kernel: true", "version: {required: {unknown: nobody measured it}}"))
-    with pytest.raises(NotApplicable, match=r"^sheet intel-82574l names no driver versions$"):
+    with pytest.raises(SheetUnknown, match=r"^sheet intel-82574l names no driver versions$"):
+        Driver().driver_version_should_be_as_on_the_sheet()
+    driver = taken.card.drivers.linux
+    assert driver is not None
+    drivers = taken.card.drivers.model_copy(update={"linux": driver.model_copy(update={"version": None})})
+    taken.card = taken.card.model_copy(update={"drivers": drivers})
+    with pytest.raises(SheetSilent, match=r"^sheet intel-82574l says nothing about driver versions$"):
         Driver().driver_version_should_be_as_on_the_sheet()
 
 
-def test_a_sheet_without_a_driver_for_the_system_is_not_applicable(bench: FakeBench, taken: Run) -> None:
+def test_a_sheet_without_a_driver_for_the_system_is_silent(bench: FakeBench, taken: Run) -> None:
     sheet(bench, taken, ("  linux:\n", "  freebsd:\n"))
     for check in ("bound", "version", "installed", "loaded"):
-        with pytest.raises(NotApplicable, match=r"names no driver for linux"):
+        with pytest.raises(SheetSilent, match=r"names no driver for linux"):
             CHECKS[check](Card())
 
 

@@ -14,7 +14,7 @@ from Firmware import Firmware, Which
 from niclab.bench.records import Role
 from niclab.card import Activation
 from niclab.core.undo import Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -332,11 +332,31 @@ def test_a_boot_while_a_wrong_image_is_offered_is_found(
 
 def test_missing_files_are_the_labs_fault(settings: FakeSettings) -> None:
     settings.files.clear()
-    for keyword in ("foreign_image_should_be_refused", "write_other_firmware"):
+    for keyword in ("foreign_image_should_be_refused", "damaged_images_should_be_refused", "write_other_firmware"):
         with pytest.raises(BenchFault, match=r"^dut: firmware image \S+ is missing, sheet intel-82574l names it$"):
             getattr(Firmware(), keyword)()
-    with pytest.raises(NotApplicable, match=r"none of fw-2\.1-0-truncated\.bin, fw-2\.1-0-bit-flipped\.bin is where"):
+    assert settings.told == []
+
+
+def test_damaged_files_that_nobody_made_are_not_applicable(settings: FakeSettings) -> None:
+    """The sheet names the sound image alone."""
+    settings.files = {"fw-2.1-0.bin"}
+    with pytest.raises(
+        NotApplicable, match=r"none of fw-2\.1-0-truncated\.bin, fw-2\.1-0-bit-flipped\.bin is where"
+    ) as caught:
         Firmware().damaged_images_should_be_refused()
+    assert type(caught.value) is NotApplicable and settings.told == []
+
+
+def test_a_sheet_without_images_is_silent(bench: FakeBench, settings: FakeSettings, taken: Run) -> None:
+    images = bench.sheet.read_text().partition("    images:")[2].partition("\n")[0]
+    bench.edit(bench.sheet, (f"    images:{images}\n", ""))
+    taken.card = bench.load()[1]
+    with pytest.raises(SheetSilent, match=r"^sheet intel-82574l says nothing about firmware images$"):
+        Firmware().damaged_images_should_be_refused()
+    for keyword in ("foreign_image_should_be_refused", "write_other_firmware"):
+        with pytest.raises(SheetSilent, match="names no image"):
+            getattr(Firmware(), keyword)()
     assert settings.told == []
 
 
@@ -354,7 +374,7 @@ def test_ports_with_different_firmware_cannot_be_asked(bench: FakeBench, setting
 def test_firmware_without_an_image_to_come_back_with_is_left_alone(bench: FakeBench, settings: FakeSettings) -> None:
     for nic in bench.dut.nics:
         nic.info = replace(nic.info, firmware="1.8-0")
-    with pytest.raises(NotApplicable, match=r"names no image of firmware 1\.8-0, so it cannot be changed and put back"):
+    with pytest.raises(SheetSilent, match=r"names no image of firmware 1\.8-0, so it cannot be changed and put back"):
         Firmware().write_other_firmware()
     assert settings.told == []
 
@@ -378,8 +398,9 @@ def test_what_cannot_be_asked(
         text = text[:start] + text[text.index("    foreign_image", start) :]
     bench.sheet.write_text(text)
     taken.card = bench.load()[1]
-    with pytest.raises(NotApplicable, match=words):
+    with pytest.raises(NotApplicable, match=words) as caught:
         Firmware().activation_should_be(Activation.RESET)
+    assert type(caught.value) is (SheetUnknown if "unknown" in new else NotApplicable)
 
 
 @pytest.mark.usefixtures("taken")

@@ -13,7 +13,7 @@ from fake_settings import SHEET, FakeSettings, Port, settings_of, with_sheet
 from Defaults import Defaults
 from niclab.bench.records import BenchPath, Role
 from niclab.card import Setting, SettingKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent
 from niclab.hosts.settings.ethtool_records import Feature, Features
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -265,6 +265,14 @@ def test_names_that_cannot_be_asked() -> None:
         Offloads().offload_should_switch_as_on_the_sheet("jumbo-mtu")
     with pytest.raises(BenchFault, match="offload 'tso5' is not known; expected every, rx-checksum"):
         Offloads().offload_should_switch_as_on_the_sheet("tso5")
+
+
+def test_a_table_of_another_system_alone_is_silent(bench: FakeBench, taken: Run) -> None:
+    start, end = SHEET.index("    - name: "), SHEET.index("    - name: jumbo-mtu")
+    with_sheet(bench, taken, (SHEET[start:end], ""))
+    for offload in ("every", "tso4"):
+        with pytest.raises(SheetSilent, match=r"^sheet intel-82574l says nothing about any offload for linux$"):
+            Offloads().offload_should_switch_as_on_the_sheet(offload)
 
 
 def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Run) -> None:

@@ -13,7 +13,8 @@ from robot.run import run as robot  # type: ignore[import-untyped]  # the packag
 from test_steering import Files
 
 from niclab.bench.records import Role
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown
+from niclab.frames import delivery
 from niclab.hosts.errors import NotOffered
 from niclab.run.run import Run
 from niclab.settings.tuning import Tuning as Scopes
@@ -76,8 +77,9 @@ def test_what_the_driver_has_no_operation_for_is_not_applicable(
 
 def test_what_the_sheet_does_not_offer_is_not_applicable(settings: FakeSettings) -> None:
     assert settings
-    with pytest.raises(NotApplicable, match="does not say that offload vlan-strip can be switched"):
+    with pytest.raises(NotApplicable, match="does not say that offload vlan-strip can be switched") as caught:
         Tuning().set_offload("dut.p0", "vlan-strip", False)
+    assert type(caught.value) is NotApplicable
     with pytest.raises(NotApplicable, match="coalescing shows no tx-frames"):
         Tuning().set_coalescing("dut.p0", "tx-frames", 1)
     with pytest.raises(BenchFault, match=r"there is no port 'dut\.p9'"):
@@ -179,3 +181,18 @@ def test_robot_puts_back_what_a_test_has_set(bench: FakeBench, taken: Run) -> No
     assert found == {"First": "CardFailure: ends in the middle", "Second": ""}
     assert seen == [{"rx": 256, "tx": 256}] * 2 and settings.ports["enp1s0"].rings == {"rx": 256, "tx": 256}
     assert [entry.what for entry in taken.journal.pending() if "ring" in entry.what] == []
+
+
+def test_an_offload_of_which_nobody_knows_how_it_is_changed_is_unknown(
+    bench: FakeBench, settings: FakeSettings, taken: Run
+) -> None:
+    assert settings
+    bench.edit(bench.sheet, ("rxvlan, default: true, change: fixed", "rxvlan, default: true, change: {unknown: test}"))
+    taken.card = bench.load()[1]
+    with pytest.raises(SheetUnknown, match=r"does not know how offload vlan-strip can be changed: test$"):
+        Tuning().set_offload("dut.p0", "vlan-strip", False)
+    with pytest.raises(SheetUnknown, match=r"does not know how vlan-strip can be changed: test$"):
+        delivery.over_sockets(taken, str, "vlan-strip", False)
+    with pytest.raises(NotApplicable, match="knows no offload lro that can be switched") as caught:
+        delivery.over_sockets(taken, str, "lro", False)
+    assert type(caught.value) is NotApplicable

@@ -14,7 +14,7 @@ from stacking import Stacking, install
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import IscsiFacts, IscsiLoad
 from niclab.core.figures import NotedFigure
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.links.failure import Cause
 from niclab.links.upper import bonds as bonds_module
@@ -242,10 +242,10 @@ def test_what_is_not_asked_for_is_not_applicable(taken: Run, disks: Disks) -> No
     assert disks.did == []
 
 
-def test_without_a_limit_it_is_not_applicable(taken: Run, stacking: Stacking, disks: Disks) -> None:
+def test_without_a_limit_the_sheet_is_silent(taken: Run, stacking: Stacking, disks: Disks) -> None:
     assert stacking
     limits = taken.card.limits.model_copy(update={"failover_within_ms": None})
     taken.card = taken.card.model_copy(update={"limits": limits})
-    with pytest.raises(NotApplicable, match=r"no limits\.failover_within_ms"):
+    with pytest.raises(SheetSilent, match=r"says nothing about limits\.failover_within_ms"):
         survive()
     assert disks.did == []

@@ -10,7 +10,7 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown, Undecided
 from niclab.run.run import Run
 from niclab.traffic.effects import adaptive
 from niclab.traffic.effects.adaptive import AdaptiveTurn
@@ -135,8 +135,9 @@ def test_without_a_fact_of_the_sheet_it_is_not_applicable(
 ) -> None:
     bench.edit(bench.sheet, (old, new))
     taken.card = bench.load()[1]
-    with pytest.raises(NotApplicable, match=why):
+    with pytest.raises(NotApplicable, match=why) as caught:
         measured(taken, settings, monkeypatch, 5)
+    assert type(caught.value) is (SheetUnknown if "unknown" in new else NotApplicable)
 
 
 def test_the_part_that_a_frame_is_held() -> None:

@@ -106,11 +106,11 @@ class Card(Sheet):
         """The driver for an operating system.
 
         Raises:
-            NotApplicable: When the sheet has none.
+            SheetSilent: When the sheet has none.
         """
         driver = self.drivers.linux if system is OperatingSystem.LINUX else self.drivers.freebsd
         if driver is None:
-            raise NotApplicable(f"sheet {self.name} names no driver for {system.value}")
+            raise SheetSilent(f"sheet {self.name} names no driver for {system.value}")
         return driver
 
     def of_driver(self, name: str, system: OperatingSystem) -> RingFacts | CoalescingFacts | ChannelFacts | None:

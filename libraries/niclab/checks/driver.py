@@ -17,7 +17,7 @@ from niclab.checks.asked import (
     ports_of_other_drivers,
 )
 from niclab.core.undo import Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
 from niclab.run.driver_in_use import is_missing, package_in_use
 from niclab.run.run import Run
@@ -76,7 +76,9 @@ def require_version(run: Run) -> None:
 
     Raises:
         CardFailure: A version is forbidden, or neither required nor allowed.
-        NotApplicable: The sheet names no versions, or the system's own driver reports none.
+        NotApplicable: The system's own driver reports none.
+        SheetSilent: The sheet says nothing about versions.
+        SheetUnknown: It names none.
         Undecided: A port reports no version, or one that cannot be compared.
         BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
     """
@@ -90,8 +92,9 @@ def require_version(run: Run) -> None:
         lists, wanted, read = VersionLists(required=(own.version,)), own.words, own.read
     else:
         lists = driver.version
-    if lists is None or not lists.is_known:
-        raise NotApplicable(f"sheet {run.card.name} names no driver versions")
+    lists = run.card.section(lists, "driver versions")
+    if not lists.is_known:
+        raise SheetUnknown(f"sheet {run.card.name} names no driver versions")
     judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], lists, wanted, read)
 
 

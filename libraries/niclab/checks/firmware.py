@@ -11,7 +11,7 @@ from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Un
 from niclab.checks.asked import Say, driver_infos, dut_driver
 from niclab.checks.driver import RELOAD_DEADLINE_S, judge_versions
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt
@@ -101,7 +101,8 @@ class FirmwareChange:
 
         Raises:
             CardFailure: The card refuses it, or takes longer than the sheet allows.
-            NotApplicable: The sheet names no image to write, or none to come back with.
+            NotApplicable: Firmware is written in another way.
+            SheetSilent: The sheet names no image to write, or none to come back with.
         """
         update, running = self._update(), self._running()
         self._before = running
@@ -109,7 +110,7 @@ class FirmwareChange:
         back = next((image for image in update.images if image.version == running), None)
         if other is None or back is None:
             missing = f"no image apart from firmware {running}" if other is None else f"no image of firmware {running}"
-            raise NotApplicable(f"sheet {self._sheet} names {missing}, so it cannot be changed and put back")
+            raise SheetSilent(f"sheet {self._sheet} names {missing}, so it cannot be changed and put back")
         self._write(other, back)
 
     def write_back(self) -> None:
@@ -166,11 +167,10 @@ class FirmwareChange:
             way: The way of activation.
 
         Raises:
-            NotApplicable: The sheet names another way, or none.
+            NotApplicable: The sheet names another way.
+            SheetUnknown: It does not know it.
         """
-        found = self._update().activation
-        if isinstance(found, Unknown):
-            raise NotApplicable(f"sheet {self._sheet} does not know firmware.update.activation")
+        found = self._run.card.known(self._update().activation, "firmware.update.activation")
         if found is not way:
             raise NotApplicable(f"sheet {self._sheet} says that firmware runs after a {found.value}, not a {way.value}")
 
@@ -197,15 +197,18 @@ class FirmwareChange:
         Raises:
             CardFailure: A port takes one, or shows another firmware afterwards.
             Undecided: A port refuses the image of what it runs as well, so that nothing is proven.
-            NotApplicable: The servers have no such images.
+            NotApplicable: The servers have the sound image, and no such ones.
+            BenchFault: They do not have the sound image.
+            SheetSilent: The sheet names no image.
         """
-        images = self._update().images
-        if not images:
-            raise NotApplicable(f"sheet {self._sheet} names no firmware image")
+        images = self._run.card.section(self._update().images or None, "firmware images")
         stem, _, ending = images[0].file.rpartition(".")
         files = [f"{stem}-{damage}.{ending}" for damage in _DAMAGES]
         present = [file for file in files if all(host.firmware.has_image(file) for _, host, _ in self._ports())]
         if not present:
+            for port, host, _ in self._ports():
+                if not host.firmware.has_image(images[0].file):
+                    raise self._missing(port, images[0].file)
             raise NotApplicable(f"dut: none of {', '.join(files)} is where its firmware images are")
         for file in present:
             self._require_refused(file, say)
@@ -292,13 +295,14 @@ class FirmwareChange:
         """Return the image of what runs now.
 
         Without such an image nothing is offered: a card that takes a wrong one could not be put right.
+
+        Raises:
+            SheetSilent: The sheet names none.
         """
         running = self._version_of(port)
         back = next((image for image in self._update().images if image.version == running), None)
         if back is None:
-            raise NotApplicable(
-                f"sheet {self._sheet} names no image of firmware {running}, which would undo a wrong one"
-            )
+            raise SheetSilent(f"sheet {self._sheet} names no image of firmware {running}, which would undo a wrong one")
         return back
 
     def _activation(self) -> Action | None:

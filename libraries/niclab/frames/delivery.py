@@ -110,10 +110,14 @@ def over_sockets(run: Run, say: Say, offload: str, on: bool) -> None:
 
     Raises:
         CardFailure: A record is lost, doubled, reordered or damaged, or an offload cannot be switched.
-        NotApplicable: The sheet knows no such offload that can be switched.
+        NotApplicable: The sheet says of no such offload that it can be switched.
+        SheetUnknown: It does not know how they can be changed.
     """
-    switched = [row for row in rows(run, offload).values() if row.change is Changeable.BOTH]
+    named = rows(run, offload).values()
+    switched = [row for row in named if row.change is Changeable.BOTH]
     if not switched:
+        for row in named:
+            run.card.known(row.change, f"how {row.name.value} can be changed")
         raise NotApplicable(f"sheet {run.card.name} knows no offload {offload} that can be switched")
     bench, path = FrameBench(run), run.bench.paths[0]
     dut = DutPort(run, run.bench.end(path, Role.DUT))

@@ -114,7 +114,7 @@ def _offload(end: _Held, setting: Setting) -> AbstractContextManager[None]:
     row = next((row for name, row in rows.items() if name.value == setting.name), None)
     if row is None or row.set_with is None:
         raise NotApplicable(f"sheet {card.name} has no offload {setting.name} that can be switched on {system.value}")
-    if row.change is not Changeable.BOTH:
+    if card.known(row.change, f"how offload {setting.name} can be changed") is not Changeable.BOTH:
         raise NotApplicable(f"sheet {card.name} does not say that offload {setting.name} can be switched")
     words = {each.shown_as: each.set_with for each in rows.values() if each.set_with is not None}
     return _with_offload(end, setting, row.shown_as, words)

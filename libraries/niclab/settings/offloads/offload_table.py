@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role
 from niclab.card import Changeable, FreebsdOffload, LinuxOffload, OffloadName, Offloads, Proof, Unknown
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
 from niclab.hosts.settings.ethtool_records import Feature, Features
 from niclab.hosts.settings.features import CAPABILITIES
 from niclab.run.run import Run
@@ -88,18 +88,20 @@ def rows(run: Run, offload: str = EVERY) -> dict[OffloadName, OffloadRow]:
 
     Raises:
         NotApplicable: The sheet has no such row for the system.
+        SheetSilent: It has none at all.
         BenchFault: No offload has that name.
     """
     system = run.server(Role.DUT).description.os
     found = {name: _row(name, row) for name, row in table(run).rows(system).items()}
+    if not found:
+        raise SheetSilent(f"sheet {run.card.name} says nothing about any offload for {system.value}")
     if offload != EVERY:
         known = [name.value for name in OffloadName]
         if offload not in known:
             raise BenchFault(f"offload {offload!r} is not known; expected {EVERY}, {', '.join(known)}")
         found = {name: row for name, row in found.items() if name.value == offload}
     if not found:
-        what = "any offload" if offload == EVERY else f"offload {offload}"
-        raise NotApplicable(f"sheet {run.card.name} says nothing about {what} for {system.value}")
+        raise NotApplicable(f"sheet {run.card.name} says nothing about offload {offload} for {system.value}")
     return found
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import CoalescingFacts
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown, Undecided
 from niclab.hosts.counts.load_records import counted_at
 from niclab.hosts.steering.steering_files import arrived
 from niclab.run.run import Run
@@ -82,6 +82,7 @@ def require_adaptive(run: Run, say: Say) -> None:
         BenchFault: A run fails, or the setting could not be put back.
         Undecided: The turns contradict each other.
         NotApplicable: The sheet names no adaptive coalescing or no time, or the fixed time does not show here.
+        SheetUnknown: It does not know the time.
     """
     path = run.bench.paths[0]
     dut = DutPort(run, run.bench.end(path, Role.DUT))
@@ -120,10 +121,12 @@ def judge(dut: DutPort, usecs: int, turns: list[AdaptiveTurn]) -> None:
 def _longest(run: Run, section: CoalescingFacts) -> int:
     """The longest time of the adaptive algorithm as delivered, in us."""
     rows = {row.name: row.default for row in section.parameters}
-    known = [rows[name] for name in ("rx-usecs-high", "rx-usecs") if isinstance(rows.get(name), int)]
+    named = [rows[name] for name in ("rx-usecs-high", "rx-usecs") if name in rows]
+    known = [usecs for usecs in named if isinstance(usecs, int)]
+    if named and not known:
+        raise SheetUnknown(f"sheet {run.card.name} knows neither rx-usecs-high nor rx-usecs as delivered")
     if not known or not known[0]:
-        raise NotApplicable(f"sheet {run.card.name} knows neither rx-usecs-high nor rx-usecs as delivered")
-    assert isinstance(known[0], int)
+        raise NotApplicable(f"sheet {run.card.name} lists no time of adaptive coalescing as delivered")
     return known[0]
 
 

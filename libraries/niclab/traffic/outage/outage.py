@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from niclab.bench.records import Role
-from niclab.core.verdict import NotApplicable, Undecided, fail_with
+from niclab.core.verdict import Undecided, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.run.run import Run
@@ -57,12 +57,12 @@ class Allowed:
             mode: Mode of the bonds.
 
         Raises:
-            NotApplicable: The sheet has no ``limits.failover_within_ms``, or does not know it.
+            SheetSilent: The sheet has no ``limits.failover_within_ms``.
+            SheetUnknown: It does not know it.
         """
         card = run.card
-        if card.limits.failover_within_ms is None:
-            raise NotApplicable(f"sheet {card.name} has no limits.failover_within_ms")
         limit_ms = card.known(card.limits.failover_within_ms, "limits.failover_within_ms")
+        limit_ms = card.section(limit_ms, "limits.failover_within_ms")
         source = f"sheet {card.name} allows {limit_ms} ms"
         if not mode.own_delay_ms:
             return cls(limit_ms, source)
