@@ -397,7 +397,10 @@ def test_folder_that_is_no_run_is_an_error(tmp_path: Path) -> None:
 def test_a_leftover_on_the_bench_is_a_failed_check_of_the_lab(run_dir: Path) -> None:
     """Never a failure of the card; the files of the comparison are evidence like any other."""
     left = {"text": "dut: enp1s0 mtu: 9000; expected 1500 (state before); left by 'A'; undone"}
-    for name, content in {"state-before": {}, "hygiene": {"format": 1, "faults": [], "findings": [left]}}.items():
+    for name, content in {
+        "state-before": {},
+        "hygiene": {"format": 1, "over": True, "faults": [], "findings": [left]},
+    }.items():
         (run_dir / "evidence" / f"{name}.json").write_text(json.dumps(content))
     seal(run_dir / "evidence")
     assert certify(run_dir, 0) is not ExitStatus.CERTIFIED
@@ -410,7 +413,10 @@ def test_a_leftover_on_the_bench_is_a_failed_check_of_the_lab(run_dir: Path) -> 
 
 
 def test_a_clean_bench_is_a_passed_check_of_the_lab(run_dir: Path) -> None:
-    for name, content in {"state-before": {}, "hygiene": {"format": 1, "faults": [], "findings": []}}.items():
+    for name, content in {
+        "state-before": {},
+        "hygiene": {"format": 1, "over": True, "faults": [], "findings": []},
+    }.items():
         (run_dir / "evidence" / f"{name}.json").write_text(json.dumps(content))
     seal(run_dir / "evidence")
     certify(run_dir, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -25,6 +26,7 @@ from niclab.frames.draw import ChangeKind
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.linux_host import LinuxHost
 from niclab.run.run import Run
+from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.settings import coalescing, pause, survival
 from niclab.settings.held import held
 from niclab.settings.rings import ring_sizes
@@ -69,6 +71,9 @@ def shell_of(card: Card, system: OperatingSystem) -> Any:
     return LinuxShell(driver_fakes.DRIVERS[card.driver(system).module](card))
 
 
+KERNEL_WATCH = SimpleNamespace(refusing=lambda _: nullcontext())
+
+
 class OnePort:
     """A run whose dut has one port."""
 
@@ -88,6 +93,7 @@ class OnePort:
             interface=lambda _: iface,
             require_lease=lambda: None,
         )
+        self._up = host.undo.link(iface, up=True)
         server.run = self._checked
         made = SimpleNamespace(
             card=card,
@@ -97,12 +103,14 @@ class OnePort:
             server_of=lambda _: server,
             server=lambda _: server,
             ports=lambda _: [PORT],
-            part=lambda kind: kind(self.run),
+            part=lambda kind: KERNEL_WATCH if kind is KernelWatch else kind(self.run),
             current_test=None,
         )
         self.run = cast(Run, made)
 
     def _checked(self, command: str) -> Any:
+        if command == self._up:
+            return None
         done = self.shell.run(command)
         if not done.succeeded:
             raise BenchFault(f"dut: {command}: {done.stderr}")

@@ -85,6 +85,7 @@ def test_a_link_that_does_not_return_is_a_bench_fault(bench: FakeBench, taken: R
 
 def test_both_ports_are_down_at_once(bench: FakeBench, taken: Run) -> None:
     before = {role: len(host.changes) for role, host in bench.hosts.items()}
+    mtu.register_down_and_up(taken, taken.bench.paths[0])
     mtu.take_down_and_up(taken, taken.bench.paths[0])
     for role in Role:
         words = [change for change, _ in bench.hosts[role].changes[before[role] :]]
