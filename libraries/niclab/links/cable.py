@@ -40,8 +40,8 @@ class Cable:
         if path is None:
             raise NotApplicable(f"bench {bench.name} has no command to pull a cable")
         self._before = link_checks.carrier_changes(self._run)
-        entry = wiring.break_path(self._run, path)
-        self._pulled = (path, entry, time.monotonic())
+        began = time.monotonic()
+        self._pulled = (path, wiring.break_path(self._run, path), began)
         say(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
 
     def plug(self) -> None:
@@ -51,10 +51,10 @@ class Cable:
             BenchFault: The command fails; it can be tried again, and the journal keeps it.
         """
         if self._pulled is not None:
-            path, entry, _ = self._pulled
+            (path, entry, _), began = self._pulled, time.monotonic()
             wiring.mend_path(self._run, entry)
             self._pulled = None
-            self._plugged = (path, time.monotonic())
+            self._plugged = (path, began)
 
     def require_loss(self, say: Callable[[str], object]) -> None:
         """See that both ends lose carrier within the sheet's ``carrier_loss_within_ms`` of the pulling.
@@ -67,8 +67,8 @@ class Cable:
             Undecided: The answer came too late to decide.
             BenchFault: No cable is pulled.
         """
-        path, _, since = self._require_pulled()
-        carrier.expect(self._run, self._ends(path), up=False, since=since, say=say)
+        path, _, began = self._require_pulled()
+        carrier.expect(self._run, self._ends(path), up=False, began=began, say=say)
 
     def require_return(self, say: Callable[[str], object]) -> None:
         """See that both ends have carrier within the sheet's ``carrier_return_within_ms`` of the plugging.
@@ -83,8 +83,8 @@ class Cable:
         """
         if self._plugged is None:
             raise BenchFault("no cable was plugged: 'Pull A Cable' and 'Plug The Cable' come first")
-        path, since = self._plugged
-        carrier.expect(self._run, self._ends(path), up=True, since=since, say=say)
+        path, began = self._plugged
+        carrier.expect(self._run, self._ends(path), up=True, began=began, say=say)
 
     def require_others_unaffected(self) -> None:
         """See that no port of another path has counted a change of carrier since the cable was pulled.

@@ -13,18 +13,19 @@ from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.run.run import Run
 
 
-def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable[[str], object]) -> None:
+def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable[[str], object]) -> None:
     """See that every port reaches a state within the sheet's time.
 
-    All ports are watched at once, each by its own server. Watching begins after ``since``: a port that is not seen
-    in the state for the whole time of the sheet is late for sure. That it is seen is known when the answer arrives:
-    an upper bound. Where that is past the time, the check is undecided.
+    All ports are watched at once, each by its own server, once what makes them change has ended: a port that is not
+    seen in the state for the whole time of the sheet is late for sure. That it is seen is known when the answer
+    arrives: an upper bound, as the change may have come at the very beginning. Where that is past the time, the check
+    is undecided.
 
     Args:
         run: The qualification run.
         ports: The ports.
         up: True for carrier, False for none.
-        since: When the time begins, in s of the controller's monotonic clock.
+        began: When that which makes them change began, in s of the controller's monotonic clock.
         say: Takes what was seen of each port.
 
     Raises:
@@ -38,9 +39,9 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
 
     def watch(port: Port) -> tuple[bool, float]:
         seen = run.server_of(port).host.links.await_carrier(run.interface(port), up, within_s=limit_ms / 1000)
-        return seen, (time.monotonic() - since) * 1000
+        return seen, (time.monotonic() - began) * 1000
 
-    outcomes = _there_already(run, ports, since) if up else {}
+    outcomes = _there_already(run, ports, began) if up else {}
     missing = [port for port in ports if port not in outcomes]
     outcomes |= dict(zip(missing, side_by_side(watch, missing), strict=True))
     problems, unknown = list[Trouble](), list[str]()
@@ -69,12 +70,12 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
         raise Undecided("\n".join(unknown))
 
 
-def _there_already(run: Run, ports: Sequence[Port], since: float) -> dict[Port, tuple[bool, float]]:
+def _there_already(run: Run, ports: Sequence[Port], began: float) -> dict[Port, tuple[bool, float]]:
     """The ports that have carrier at once, where servers have several: one question to each server."""
     if len(ports) <= len({port.role for port in ports}):
         return {}
     missing = run.without_carrier(ports)
-    took_ms = (time.monotonic() - since) * 1000
+    took_ms = (time.monotonic() - began) * 1000
     return {port: (True, took_ms) for port in ports if port not in missing}
 
 

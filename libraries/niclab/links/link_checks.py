@@ -40,7 +40,7 @@ def require_up(run: Run, say: Callable[[str], object]) -> None:
         Undecided: The answer came too late to decide.
         NotApplicable: The sheet does not know the limit.
     """
-    carrier.expect(run, ports_on_paths(run), up=True, since=time.monotonic(), say=say)
+    carrier.expect(run, ports_on_paths(run), up=True, began=time.monotonic(), say=say)
 
 
 def require_sheet_settings(run: Run) -> None:
@@ -138,7 +138,7 @@ def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
     for path in run.bench.paths:
         ends = [run.bench.port(end) for end in path.ends]
         with mtu.both_ends(run, path, largest, wait=False):
-            carrier.expect(run, ends, up=True, since=time.monotonic(), say=say)
+            carrier.expect(run, ends, up=True, began=time.monotonic(), say=say)
             require_answers(run, ends, largest - HEADER_BYTES)
 
 

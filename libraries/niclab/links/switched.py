@@ -37,7 +37,7 @@ class SwitchedPath:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._since = 0.0
+        self._began = 0.0
         self._before: dict[Port, int] = {}
         self._learned = ""
 
@@ -52,8 +52,8 @@ class SwitchedPath:
         """
         self._learned = wiring.mac_of(self._run, self._dut)
         self._before = link_checks.carrier_changes(self._run)
+        self._began = time.monotonic()
         switch_ports.shut(self._run, self._dut)
-        self._since = time.monotonic()
 
     def open(self) -> None:
         """Open it again.
@@ -61,8 +61,8 @@ class SwitchedPath:
         Raises:
             BenchFault: The switch does not open it.
         """
+        self._began = time.monotonic()
         switch_ports.open_port(self._run, self._dut)
-        self._since = time.monotonic()
 
     def require_carrier(self, up: bool, say: Callable[[str], object]) -> None:
         """See that the dut's port loses or gets carrier within the sheet's time after the port was shut or opened.
@@ -75,7 +75,7 @@ class SwitchedPath:
             CardFailure: It does not.
             Undecided: The answer came too late to decide.
         """
-        carrier.expect(self._run, [self._dut], up=up, since=self._since, say=say)
+        carrier.expect(self._run, [self._dut], up=up, began=self._began, say=say)
 
     def require_others_unaffected(self) -> None:
         """See that no other port, the partner neither, has counted a change of carrier since the port was shut.

@@ -88,7 +88,7 @@ def made(run: Run, port: Port, count: int, say: Say) -> Iterator[list[Port]]:
             run.interfaces.pop(each, None)
     if left := host.functions.functions(port.pci):
         raise CardFailure(f"{port.place}: {len(left)} virtual functions are left when they were removed")
-    carrier.expect(run, [port, run.bench.partner(port)], up=True, since=time.monotonic(), say=say)
+    carrier.expect(run, [port, run.bench.partner(port)], up=True, began=time.monotonic(), say=say)
 
 
 def require_links(run: Run, port: Port, functions: Sequence[Port], say: Say) -> None:
@@ -105,7 +105,7 @@ def require_links(run: Run, port: Port, functions: Sequence[Port], say: Say) -> 
         BenchFault: That of the peer's port alone is.
         Undecided: The answer came too late to decide about the link of the port.
     """
-    carrier.expect(run, [port, run.bench.partner(port)], up=True, since=time.monotonic(), say=say)
+    carrier.expect(run, [port, run.bench.partner(port)], up=True, began=time.monotonic(), say=say)
     by_iface = {run.interface(each): each for each in functions}
     missing = dut(run).links.await_carriers(list(by_iface), True, LINK_WITHIN_S)
     fail_with([f"{by_iface[iface].place} has no carrier {LINK_WITHIN_S:g} s after its port has" for iface in missing])

@@ -92,7 +92,7 @@ def _round(run: Run, ports: Sequence[Port], way: Taking, say: Callable[[str], ob
         fail_with([] if gone else lost)
     fail_with(gone)
     ends = [run.bench.port(end) for path in paths for end in path.ends]
-    carrier.expect(run, ends, up=True, since=time.monotonic(), say=say)
+    carrier.expect(run, ends, up=True, began=time.monotonic(), say=say)
     found = [trouble for port in ports for trouble in inventories.differences(port, before[port], done)]
     for port, changes in _carrier_changes(run, others).items():
         if more := changes - counted[port]:
