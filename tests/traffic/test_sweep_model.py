@@ -19,11 +19,11 @@ STREAM, UDP = TrafficTest.TCP_STREAM, TrafficTest.UDP_STREAM
         (Spot(UDP, 1500, 8192), 6),
         (Spot(UDP, 576, 8192), 15),
         (Spot(UDP, 9000, 8192), 1),
-        (Spot(STREAM, 1500, 65536), 46),
-        (Spot(STREAM, 576, 65536), 126),
+        (Spot(STREAM, 1500, 65536), 65536 / 1448),
+        (Spot(STREAM, 576, 512), 512 / 524),
     ],
 )
-def test_frames_of_a_message(spot: Spot, frames: int) -> None:
+def test_frames_of_a_message(spot: Spot, frames: float) -> None:
     assert spot.frames == frames
 
 
@@ -41,6 +41,28 @@ def test_smaller_frames_by_their_number_and_larger_ones_by_what_they_carry() -> 
     small, large = (floor(Spot(UDP, mtu, 8192), known, 1500) for mtu in (576, 9000))
     assert small is not None and small.mbps == pytest.approx(0.75 * 40 * 6 / 15)
     assert large is not None and large.mbps == pytest.approx(30) and "no less than UDP_STREAM of 8192" in large.why
+
+
+@pytest.mark.parametrize(
+    ("spot", "mbps", "why"),
+    [
+        (Spot(STREAM, 9000, 2048), 930, "no less than TCP_STREAM of 2048 bytes at MTU 1500"),
+        (Spot(STREAM, 576, 2048), 930 * 524 / 1448, "as many frames a second as TCP_STREAM of 2048 bytes at MTU 1500"),
+        (Spot(STREAM, 9000, 32768), 490, "as many messages a second as TCP_STREAM of 65536 bytes at MTU 9000"),
+    ],
+)
+def test_the_highest_floor_counts(spot: Spot, mbps: float, why: str) -> None:
+    rates = {(1500, 65536): 940.0, (1500, 32768): 300.0, (1500, 2048): 930.0, (9000, 65536): 980.0, (576, 65536): 350.0}
+    found = floor(spot, {Spot(STREAM, *point): mbps for point, mbps in rates.items()}, 1500)
+    assert found is not None and found.mbps == pytest.approx(0.75 * mbps) and why in found.why
+
+
+@pytest.mark.parametrize("message", [64, 512, 1024, 2048, 4096, 65536])
+def test_a_card_with_a_limit_of_frames_is_sound_at_small_frames(message: int) -> None:
+    """TCP fills frames with small messages: 1250 a second carry what their payload is, whatever the messages are."""
+    rate = {mtu: 1250 * (mtu - 52) * 8e-6 for mtu in (576, 1500)}
+    found = floor(Spot(STREAM, 576, message), {Spot(STREAM, 1500, message): rate[1500]}, 1500)
+    assert found is not None and found.mbps == pytest.approx(0.75 * rate[576])
 
 
 def test_the_first_point_has_nothing_to_compare_with() -> None:

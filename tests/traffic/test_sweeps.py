@@ -129,6 +129,11 @@ class TestSweep:
         with pytest.raises(CardFailure, match=words):
             MessageSizes().sweep_should_reach_the_limits(test, QUICK)
 
+    def test_small_messages_in_jumbo_frames_are_compared_with_those_in_standard_ones(self, states: States) -> None:
+        states.rate = lambda command: (2.0 if length(command) < 4096 else 49.4) if states.mtu() == 9000 else 47.0
+        with pytest.raises(CardFailure, match=r"TCP_STREAM of 2048 bytes at MTU 9000: .*no less than TCP_STREAM of 20"):
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
+
     def test_udp_is_judged_by_the_frame_rate_of_the_sheet(self, bench: FakeBench, states: States, taken: Run) -> None:
         """20000 frames a second of 1000 a second are 1 Mbit/s less a quarter with six frames of 8 KiB."""
         bench.edit(bench.sheet, ("frames_per_s: 20000", "frames_per_s: 90000"))

@@ -33,10 +33,10 @@ class Spot:
         return f"{self.test.value} of {self.message_bytes} bytes at MTU {self.mtu}"
 
     @property
-    def frames(self) -> int:
-        """Frames of one message, that of UDP with its fragments; of TCP, which cuts no message, as if it did."""
+    def frames(self) -> float:
+        """Frames of one message: that of UDP with its fragments; a part of one where TCP puts several into a frame."""
         if self.test is not TrafficTest.UDP_STREAM:
-            return math.ceil(self.message_bytes / (self.mtu - TCP_HEADERS))
+            return self.message_bytes / (self.mtu - TCP_HEADERS)
         room = (self.mtu - IP_HEADER) // FRAGMENT_STEP * FRAGMENT_STEP
         return math.ceil((self.message_bytes + UDP_HEADER) / room)
 
@@ -58,19 +58,28 @@ def floor(spot: Spot, known: Mapping[Spot, float], standard_mtu: int) -> Floor |
         standard_mtu: The MTU whose points the others are compared with.
 
     Returns:
-        The floor; None where no other point says one.
+        The highest floor of all that other points say; None where none says one.
     """
+    floors = [*_by_larger_message(spot, known), *_by_standard(spot, known, standard_mtu)]
+    return max(floors, key=lambda each: each.mbps, default=None)
+
+
+def _by_larger_message(spot: Spot, known: Mapping[Spot, float]) -> list[Floor]:
     larger = [each for each in known if _is_larger_alike(each, spot)]
-    if larger:
-        nearest = min(larger, key=lambda each: each.message_bytes)
-        carried = known[nearest] * spot.message_bytes / nearest.message_bytes
-        return _floor(carried, f"as many messages a second as {nearest}")
+    if not larger:
+        return []
+    nearest = min(larger, key=lambda each: each.message_bytes)
+    carried = known[nearest] * spot.message_bytes / nearest.message_bytes
+    return [_floor(carried, f"as many messages a second as {nearest}")]
+
+
+def _by_standard(spot: Spot, known: Mapping[Spot, float], standard_mtu: int) -> list[Floor]:
     standard = Spot(spot.test, standard_mtu, spot.message_bytes)
     if standard not in known:
-        return None
+        return []
     if spot.mtu > standard_mtu:
-        return _floor(known[standard], f"no less than {standard}")
-    return _floor(known[standard] * standard.frames / spot.frames, f"as many frames a second as {standard}")
+        return [_floor(known[standard], f"no less than {standard}")]
+    return [_floor(known[standard] * standard.frames / spot.frames, f"as many frames a second as {standard}")]
 
 
 def _is_larger_alike(other: Spot, spot: Spot) -> bool:
