@@ -94,6 +94,7 @@ class Firmware(BenchLibrary):
             CardFailure: A port takes one, or shows another firmware afterwards.
             Undecided: A port refuses the image of what it runs as well.
             NotApplicable: The servers have the sound image, and no such ones.
+            BenchFault: They do not have the sound image, or only one of the damaged ones.
             SheetSilent: The sheet names no image, or none of what runs.
         """
         self.run.part(FirmwareChange).require_damaged_images_refused(logger.info)

@@ -348,6 +348,14 @@ def test_damaged_files_that_nobody_made_are_not_applicable(settings: FakeSetting
     assert type(caught.value) is NotApplicable and settings.told == []
 
 
+@pytest.mark.parametrize("damage", ["truncated", "bit-flipped"])
+def test_one_damaged_file_of_two_is_too_few(settings: FakeSettings, damage: str) -> None:
+    settings.files -= {f"fw-2.1-0-{damage}.bin"}
+    with pytest.raises(BenchFault, match=rf"^dut: firmware image fw-2\.1-0-{damage}\.bin is missing where fw-2\.1-0-"):
+        Firmware().damaged_images_should_be_refused()
+    assert settings.told == []
+
+
 def test_a_sheet_without_images_is_silent(bench: FakeBench, settings: FakeSettings, taken: Run) -> None:
     images = bench.sheet.read_text().partition("    images:")[2].partition("\n")[0]
     bench.edit(bench.sheet, (f"    images:{images}\n", ""))

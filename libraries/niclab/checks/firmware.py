@@ -198,7 +198,7 @@ class FirmwareChange:
             CardFailure: A port takes one, or shows another firmware afterwards.
             Undecided: A port refuses the image of what it runs as well, so that nothing is proven.
             NotApplicable: The servers have the sound image, and no such ones.
-            BenchFault: They do not have the sound image.
+            BenchFault: They do not have the sound image, or only one of the damaged ones.
             SheetSilent: The sheet names no image.
         """
         images = self._run.card.section(self._update().images or None, "firmware images")
@@ -210,7 +210,11 @@ class FirmwareChange:
                 if not host.firmware.has_image(images[0].file):
                     raise self._missing(port, images[0].file)
             raise NotApplicable(f"dut: none of {', '.join(files)} is where its firmware images are")
-        for file in present:
+        if missing := [file for file in files if file not in present]:
+            raise BenchFault(
+                f"dut: firmware image {', '.join(missing)} is missing where {', '.join(present)} is; expected both"
+            )
+        for file in files:
             self._require_refused(file, say)
 
     # --- how
