@@ -17,13 +17,14 @@ from niclab.settings.trial import Trial
 
 @dataclass
 class Dial:
-    """A number that takes ``low`` to ``high``."""
+    """A number that takes ``low`` to ``high``, rounded up to a multiple of ``step``."""
 
     dut: DutPort
     what: str = "dial"
     value: int = 5
     low: int = 1
     high: int = 9
+    step: int = 1
     comes_back: bool = True
     tried: list[int] = field(default_factory=list)
 
@@ -34,8 +35,8 @@ class Dial:
         self.tried.append(value)
         if not self.low <= value <= self.high:
             return Attempt("out of range", self.value)
-        self.value = value
-        return Attempt(None, value)
+        self.value = -(-value // self.step) * self.step
+        return Attempt(None, self.value)
 
     @contextmanager
     def put_back(self) -> Iterator[None]:
@@ -75,6 +76,20 @@ def test_a_number_that_cannot_be_set_may_not_change(dial: Dial) -> None:
     (problem, *_) = Trial(dial, 1, 8, settable=False).problems(print)
     assert dial.tried == [4, 7, 9]
     assert problem.endswith("dial is 4; expected it refused (sheet intel-82574l)")
+
+
+def test_a_number_that_cannot_be_set_may_not_be_rounded_either(dial: Dial) -> None:
+    dial.value, dial.high, dial.step = 80, 90, 32
+    assert Trial(dial, None, 80, settable=False).problems(print) == [
+        f"{dial.dut.place}: dial is 64 when set to 40; expected it refused (sheet intel-82574l)",
+        f"{dial.dut.place}: dial is 96 when set to 79; expected it refused (sheet intel-82574l)",
+    ]
+    assert dial.tried == [40, 79, 81]
+
+
+def test_a_number_that_cannot_be_set_may_be_what_is_tried(dial: Dial) -> None:
+    dial.value = dial.low = dial.high = 4
+    assert Trial(dial, None, 8, settable=False).problems(print) == []
 
 
 def test_a_number_that_does_not_come_back_is_wrong(dial: Dial) -> None:

@@ -88,6 +88,10 @@ class Trial:
         return [quantity.dut.expected(quantity.what, f"{attempt.now} when set to {value}{refusal(attempt)}", value)]
 
     def _refused(self, value: int) -> list[str]:
-        if self.quantity.set(value).now != value:
+        """Refused, or without effect: a number that is rounded and taken has changed too."""
+        quantity, before = self.quantity, self.quantity.read()
+        now = quantity.set(value).now
+        if now == before:
             return []
-        return [self.quantity.dut.expected(self.quantity.what, f"{value}", "it refused")]
+        found = f"{now}" if now == value else f"{now} when set to {value}"
+        return [quantity.dut.expected(quantity.what, found, "it refused")]
