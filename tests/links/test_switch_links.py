@@ -11,10 +11,11 @@ from fake_bench import FakeBench
 from fake_parts import PING
 from fake_switch import PORTS, FakeSwitch
 
+from niclab.bench.records import Port
 from niclab.core.verdict import BenchFault, CardFailure, blame
 from niclab.hosts.host_records import PingResult
 from niclab.links import patch_panel, switched
-from niclab.links.switched import SwitchedPath, count_differences
+from niclab.links.switched import Carried, SwitchedPath, count_differences
 from niclab.run.run import Run
 from SwitchLinks import SwitchLinks
 from SwitchVlans import SwitchVlans
@@ -120,31 +121,77 @@ PEER = COUNTED | {"in_unicast": 200, "in_multicast": 2, "out_unicast": 200, "out
 def test_frames_that_are_not_counted_alike_are_told(
     taken: Run, sent: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None, of_card: bool
 ) -> None:
-    ports = [taken.bench.port(name) for name in ("dut.p0", "peer.p0")]
-    found = count_differences(ports, sent, [DUT | of_dut, PEER | of_peer])
-    assert len(found) == (problem is not None)
+    carried = [Carried(sent[0], 200), Carried(sent[1], 201)]
+    found = count_differences(_ends(taken), carried, [DUT | of_dut, PEER | of_peer])
+    assert bool(found) == (problem is not None)
+    if problem:
+        with pytest.raises(CardFailure if of_card else BenchFault, match=problem):
+            blame(found)
+
+
+def _ends(taken: Run) -> list[Port]:
+    return [taken.bench.port(name) for name in ("dut.p0", "peer.p0")]
+
+
+GROUPS = {"out_multicast": 3, "out_broadcast": 2}
+
+
+@pytest.mark.parametrize(
+    ("received", "of_dut", "of_peer", "problem", "of_card"),
+    [
+        ([200, 200], {}, {}, None, False),  # the peer's card does not count the broadcast
+        ([203, 201], GROUPS, {}, None, False),
+        ([205, 201], GROUPS, {}, None, False),
+        ([201, 201], {"out_unicast": 201}, {"in_unicast": 201, "in_multicast": 1}, None, False),
+        ([206, 201], GROUPS, {}, "the switch has sent 205; expected 200 or more of them", True),
+        ([0, 201], {}, {}, r"dut.p0 \(.*\) has received 0 frames, the switch has sent 200; expected 200 or more", True),
+        (
+            [199, 201],
+            GROUPS,
+            {},
+            "has received 199 frames, the switch has sent 205; expected 200 or more of them",
+            True,
+        ),
+        ([400, 201], {}, {}, "has received 400 frames", True),
+        ([200, 199], {}, {}, r"peer.p0 \(.*\) has received 199 frames", False),
+        ([200, 201], {"out_unicast": 0}, {}, "received 200 frames of peer.p0 for its partner, and passed on 0", False),
+        # flooded frames for others, which the card leaves alone
+        ([200, 201], {"out_unicast": 230}, {}, "passed on 230", False),
+        ([0, 201], {"out_unicast": 230}, {}, "dut.p0 .* has received 0 frames", True),
+    ],
+)
+def test_frames_that_a_card_receives_are_compared(
+    taken: Run, received: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None, of_card: bool
+) -> None:
+    counted = [DUT | of_dut, PEER | of_peer]
+    sent = [sum(count for name, count in each.items() if name.startswith("in_")) for each in counted]
+    found = count_differences(_ends(taken), [Carried(*each) for each in zip(sent, received, strict=True)], counted)
+    assert bool(found) == (problem is not None)
     if problem:
         with pytest.raises(CardFailure if of_card else BenchFault, match=problem):
             blame(found)
 
 
 @pytest.mark.parametrize(("restless", "looks"), [(0, 1), (2, 3)])
-def test_counting_begins_while_no_port_sends(
-    taken: Run, monkeypatch: pytest.MonkeyPatch, restless: int, looks: int
+@pytest.mark.parametrize("way", ["sent", "received"])
+def test_counting_begins_while_no_port_carries(
+    taken: Run, monkeypatch: pytest.MonkeyPatch, restless: int, looks: int, way: str
 ) -> None:
     """A frame between the look at the ports and the one at the switch would be counted by one of them alone."""
-    sent, seen = iter([*([1], [2]) * restless, *([9], [9])]), []
-    monkeypatch.setattr(SwitchedPath, "_sent", lambda _: next(sent))
+    frames, seen = iter([*(1, 2) * restless, *(9, 9)]), []
+    monkeypatch.setattr(switched, "AT_REST_S", 0.001)
+    monkeypatch.setattr(SwitchedPath, "_carried", lambda _: [replace(Carried(7, 7), **{way: next(frames)})])
     monkeypatch.setattr(SwitchedPath, "_counted", lambda _: seen.append(len(seen)) or [len(seen)])
-    assert taken.part(SwitchedPath)._counted_at_rest() == ([looks], [9])
+    assert taken.part(SwitchedPath)._counted_at_rest() == ([looks], [replace(Carried(7, 7), **{way: 9})])
 
 
 def test_ports_that_never_rest_are_a_bench_fault(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = iter(range(1000))
     monkeypatch.setattr(switched, "COUNTED_WITHIN_S", 0.05)
-    monkeypatch.setattr(SwitchedPath, "_sent", lambda _: next(frames))
+    monkeypatch.setattr(switched, "AT_REST_S", 0.001)
+    monkeypatch.setattr(SwitchedPath, "_carried", lambda _: [Carried(7, next(frames))])
     monkeypatch.setattr(SwitchedPath, "_counted", lambda _: [])
-    with pytest.raises(BenchFault, match="the ports of the card to send nothing by themselves: not within"):
+    with pytest.raises(BenchFault, match="the ports of the card to carry nothing by themselves: not within"):
         taken.part(SwitchedPath)._counted_at_rest()
 
 
