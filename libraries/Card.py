@@ -61,6 +61,7 @@ class Card(BenchLibrary):
         Raises:
             CardFailure: A port offers a speed that is not on the sheet, or does not offer one that it must.
             NotApplicable: No port shows what it offers.
+            Undecided: Some ports show it, and another one does not, which is no cage without a link.
         """
         identity.require_speeds(self.run, logger.info)
 
@@ -71,6 +72,7 @@ class Card(BenchLibrary):
         Raises:
             CardFailure: A port connects to another medium.
             NotApplicable: The system or the driver names no medium.
+            Undecided: It names that of some ports, and not that of another one, which is no cage without a link.
         """
         identity.require_media(self.run, logger.info)
 

@@ -24,6 +24,7 @@ class Looks(BenchLibrary):
         Raises:
             CardFailure: Two reads differ, one fails, or the sum is not that of the sheet (`eeprom`).
             NotApplicable: The system or the driver shows no EEPROM (`ethtool -e`).
+            Undecided: It shows that of some ports, and of others none.
         """
         eeprom.require_right(self.run, logger.info)
 
@@ -38,7 +39,8 @@ class Looks(BenchLibrary):
         Raises:
             CardFailure: A look fails, a port of the dut lost its link, or pings are not answered.
             BenchFault: Only ports of the peer lost their link.
-            Undecided: An answer came too late to decide, or a server stood still while pings were lost.
+            Undecided: An answer came too late to decide, a server stood still while pings were lost, or some ports
+                offer the look and others not.
             NotApplicable: The system or the driver offers no such look, or the sheet does not know the limit of a link.
         """
         undisturbed.require_undisturbed(self.run, look, logger.info)

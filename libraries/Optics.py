@@ -26,7 +26,8 @@ class Optics(BenchLibrary):
         Raises:
             CardFailure: A driver cannot read a module, reads differ, a checksum is wrong, or supply voltage, bias
                 current or sent power is where the module alarms.
-            Undecided: Temperature or received power is where the module alarms: air, fibre or the far end may be why.
+            Undecided: Temperature or received power is where the module alarms: air, fibre or the far end may be why;
+                or the driver shows some modules and not another one, or one is of a kind that is not read.
         """
         cage_checks.require_read_right(self.run, logger.info)
 
@@ -39,6 +40,7 @@ class Optics(BenchLibrary):
         Raises:
             CardFailure: A reading stays that of a lit fibre, or that of a dark one.
             BenchFault: The light does not go, or the link does not return.
+            Undecided: The driver shows some modules and not another one, or one is of a kind that is not read.
             NotApplicable: Also where nothing takes the light away: a far end that leaves its laser on.
         """
         received.require_following(self.run, logger.info)

@@ -63,6 +63,7 @@ class ReceiveQueues(BenchLibrary):
 
         Raises:
             CardFailure: A flow comes by another queue, or the key is not taken or does not come back.
+            Undecided: Also where some ports show what the prediction needs, and others not.
             NotApplicable: The driver does not show the key, another function, or not which fields it hashes.
         """
         hash_checks.predicted(self.run, logger.info)

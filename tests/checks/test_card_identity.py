@@ -376,6 +376,32 @@ class TestAbilities:
         with pytest.raises(NotApplicable, match="linux names the medium of no port"):
             Card().every_port_should_have_a_medium_on_the_sheet()
 
+    @pytest.mark.parametrize(
+        ("facts", "up", "excused"), [(CAGE, True, False), (CAGE, False, True), (COPPER, False, False)]
+    )
+    def test_one_port_that_shows_nothing_is_undecided_unless_its_cage_may_be_empty(
+        self, bench: FakeBench, taken: Run, facts: str, up: bool, excused: bool
+    ) -> None:
+        sheet(bench, taken, ("autoneg: true", facts))
+        first, second = bench.dut.nics
+        copper = facts == self.COPPER
+        link(
+            supported=("100baseT", "1000baseT") if copper else ("1000baseX",),
+            port="Twisted Pair" if copper else "FIBRE",
+        )(first)
+        link(supported=None, port="None", link=up)(second)
+        for keyword, what in (
+            (Card().every_port_should_offer_the_speeds_on_the_sheet, "the speeds that it offers"),
+            (Card().every_port_should_have_a_medium_on_the_sheet, "its medium"),
+        ):
+            if excused:
+                keyword()
+                continue
+            with pytest.raises(Undecided) as caught:
+                keyword()
+            said = f"dut.p1 ({second.pci}): the driver does not show {what}; expected it, as of the other ports"
+            assert str(caught.value) == said
+
     def test_a_medium_of_the_sheet_is_right_and_another_is_wrong(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, ("autoneg: true", self.CAGE))
         first, second = bench.dut.nics

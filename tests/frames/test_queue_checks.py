@@ -228,6 +228,13 @@ def test_a_hash_that_nobody_can_predict_is_not_applicable(made: Made, card: Call
         KEY(ReceiveQueues())
 
 
+def test_one_port_whose_hash_nobody_can_predict_is_undecided(made: Made) -> None:
+    keys = iter((True, False))
+    made(lambda: QueueCard(shows_key=next(keys)))
+    with pytest.raises(Undecided, match=r"^dut\.p1 .*: the driver shows no hash key$"):
+        KEY(ReceiveQueues())
+
+
 @pytest.mark.parametrize("check", (*ALWAYS, KEY, FIELDS))
 def test_a_card_with_one_queue_is_not_applicable(made: Made, check: Checks) -> None:
     made(lambda: QueueCard(rings=1))

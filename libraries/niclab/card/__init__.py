@@ -37,6 +37,7 @@ from niclab.card.offload_facts import (
     RefusedWord,
 )
 from niclab.card.settings_facts import (
+    CAGES,
     ChannelFacts,
     CoalescingFacts,
     CoalescingParameter,
@@ -78,6 +79,7 @@ from niclab.card.versions import (
 )
 
 __all__ = [
+    "CAGES",
     "CARDS",
     "Activation",
     "AnyMaker",

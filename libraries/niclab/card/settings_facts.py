@@ -36,6 +36,10 @@ class Medium(Enum):
     BACKPLANE = "backplane"
 
 
+CAGES = frozenset({Medium.FIBRE, Medium.DIRECT_ATTACH})
+"""The media of a port that has a cage for a module."""
+
+
 class LinkFacts(Section):
     """The network link the card must come up with.
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Set
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import AnyMaker, AnySubsystem, Medium, Unknown
+from niclab.card import CAGES, AnyMaker, AnySubsystem, Medium, Unknown
 from niclab.checks.asked import Say, devices, dut, dut_system
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import CardFailure, NotApplicable, Trouble, blame, fail_with
+from niclab.core.verdict import CardFailure, NotApplicable, Trouble, Undecided, blame, fail_with
 from niclab.hosts.host_records import LinkSettings, PciDevice
 from niclab.report.evidence.runfolder import RUN_FILE, record_facts
 from niclab.run.run import Run
@@ -163,23 +163,25 @@ def require_speeds(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A port offers a speed that is not on the sheet, or does not offer one that it must.
         NotApplicable: No port shows what it offers.
+        Undecided: Some ports show it, and another one does not, which is no cage without a link.
         SheetSilent: The sheet names no speeds.
     """
-    card, problems, shown = run.card, [], False
+    card, problems, silent = run.card, list[str](), list[tuple[Port, LinkSettings]]()
     known = set(card.section(card.link.speeds_mbps or None, "link.speeds_mbps"))
     needed = known if card.link.media == (Medium.TWISTED_PAIR,) else {card.link.speed_mbps} & known
-    for port, settings in _link_settings(run):
+    ports = _link_settings(run)
+    for port, settings in ports:
         offered = speeds_of(settings.supported)
         say(f"{port.place} offers {in_mbps(offered)}")
         if not offered:
-            continue
-        shown = True
-        if offered - known or needed - offered:
+            silent.append((port, settings))
+        elif offered - known or needed - offered:
             expected = f"{in_mbps(known)}, at least {in_mbps(needed)}"
             problems.append(f"{port.place} offers {in_mbps(offered)}; expected {expected} (sheet {card.name})")
     fail_with(problems)
-    if not shown:
+    if len(silent) == len(ports):
         raise NotApplicable("dut: no port shows the speeds that it offers")
+    _require_empty(run, silent, "the speeds that it offers")
 
 
 def require_media(run: Run, say: Say) -> None:
@@ -192,20 +194,32 @@ def require_media(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A port connects to a medium that is not on the sheet.
         NotApplicable: The dut's system or its driver names no medium.
+        Undecided: It names that of some ports, and not that of another one, which is no cage without a link.
         SheetSilent: The sheet names none.
     """
-    card, problems, shown = run.card, [], False
+    card, problems, silent = run.card, list[str](), list[tuple[Port, LinkSettings]]()
     known = card.section(card.link.media or None, "link.media")
-    for port, settings in _link_settings(run):
+    ports = _link_settings(run)
+    for port, settings in ports:
         say(f"{port.place} connects to {settings.port}")
         medium = _MEDIA.get(settings.port or "")
-        shown = shown or medium is not None
-        if medium is not None and medium not in known:
+        if medium is None:
+            silent.append((port, settings))
+        elif medium not in known:
             wanted = ", ".join(each.value for each in known)
             problems.append(f"{port.place} connects to {medium.value}; expected {wanted} (sheet {card.name})")
     fail_with(problems)
-    if not shown:
+    if len(silent) == len(ports):
         raise NotApplicable(f"dut: {dut_system(run).value} names the medium of no port")
+    _require_empty(run, silent, "its medium")
+
+
+def _require_empty(run: Run, silent: list[tuple[Port, LinkSettings]], what: str) -> None:
+    """Excuse a port that shows nothing where others do only as a cage that may have no module: it has no link."""
+    media = run.card.link.media
+    may_be_empty = not media or bool(CAGES & set(media))
+    if left := [port.place for port, settings in silent if settings.link is not False or not may_be_empty]:
+        raise Undecided(f"{', '.join(left)}: the driver does not show {what}; expected it, as of the other ports")
 
 
 def _link_settings(run: Run) -> list[tuple[Port, LinkSettings]]:

@@ -67,6 +67,23 @@ def fail_with(problems: list[str]) -> None:
         raise CardFailure("\n".join(problems))
 
 
+def require_judged(unjudged: Sequence[str], *, some: bool) -> None:
+    """End a check that wants to judge every port, after its failures.
+
+    Args:
+        unjudged: The reason for each port that could not be judged.
+        some: Whether another one was judged.
+
+    Raises:
+        Undecided: Some were judged, and others not.
+        NotApplicable: None was.
+    """
+    if not some:
+        raise NotApplicable("\n".join(unjudged))
+    if unjudged:
+        raise Undecided("\n".join(unjudged))
+
+
 @dataclass(frozen=True)
 class Trouble:
     """A problem of one side.

@@ -10,7 +10,7 @@ from lit_ports import LitPorts
 from module_dumps import CABLE_SFP, MIXED_SFP, memory_of, qsfp, sfp
 
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
-from niclab.hosts.errors import ModuleUnread
+from niclab.hosts.errors import ModuleUnread, NotOffered
 from niclab.links.optics import cage_checks
 from niclab.run.run import Run
 from Optics import Optics
@@ -164,6 +164,41 @@ def test_one_port_with_a_module_is_judged(ports: LitPorts) -> None:
     check()
     ports.of["dut.p1"] = ports.fixed(sfp(supply_v=2.5))
     with pytest.raises(CardFailure, match=PLACE):
+        check()
+
+
+def test_a_module_that_the_driver_does_not_show_is_undecided(ports: LitPorts) -> None:
+    ports.of["dut.p0"] = lambda: raising(NotOffered("dut: enp1s0: its driver shows no module"))
+    for keyword in (check, Optics().received_power_should_follow_the_light):
+        with pytest.raises(Undecided, match=r"^dut: enp1s0: its driver shows no module$"):
+            keyword()
+    ports.media("fibre, twisted-pair")
+    said = list[str]()
+    cage_checks.require_read_right(ports.taken, said.append)
+    assert "not judged: dut: enp1s0: its driver shows no module" in said
+    ports.media("fibre")
+    ports.of["dut.p1"] = ports.fixed(sfp(supply_v=2.5))
+    with pytest.raises(CardFailure, match=PLACE):
+        check()
+
+
+@pytest.mark.parametrize("identifier", [0x02, 0x18, 0x83])
+def test_a_module_of_a_kind_that_is_not_read_is_undecided(ports: LitPorts, identifier: int) -> None:
+    ports.of["dut.p1"] = ports.fixed(bytes([identifier]) + sfp()[1:])
+    for keyword in (check, Optics().received_power_should_follow_the_light):
+        with pytest.raises(
+            Undecided, match=PLACE[:-1] + f": its module has 512 bytes with identifier 0x{identifier:02x}"
+        ):
+            keyword()
+    ports.of["dut.p0"] = ports.of["dut.p1"]
+    with pytest.raises(NotApplicable, match=r"^dut.p0 .*\ndut.p1 "):
+        check()
+
+
+@pytest.mark.parametrize("identifier", [0x30, 0x43, 0x7F])
+def test_an_identifier_of_nothing_fails_the_card(ports: LitPorts, identifier: int) -> None:
+    ports.of["dut.p1"] = ports.fixed(bytes([identifier]) + sfp()[1:])
+    with pytest.raises(CardFailure, match=PLACE + rf"reads a module of 512 bytes with identifier 0x{identifier:02x}; "):
         check()
 
 

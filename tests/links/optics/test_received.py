@@ -11,7 +11,7 @@ from lit_ports import LitPorts
 from module_dumps import CABLE_SFP, memory_of, qsfp, sfp
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.errors import ModuleUnread
+from niclab.hosts.errors import ModuleUnread, NotOffered
 from niclab.links.optics import received
 from niclab.run.run import Run
 from Optics import Optics
@@ -177,6 +177,14 @@ class TestFarEnd:
         with pytest.raises(NotApplicable, match=r"^peer\.p0 \S+: nobody knows whether its light is off while its port"):
             check()
         assert without_pull.bench.nic("peer.p0").admin_up
+
+    def test_one_far_end_whose_driver_shows_no_module_is_left_alone(self, without_pull: LitPorts) -> None:
+        def unshown() -> bytes:
+            raise NotOffered("peer: enp1s0: its driver shows no module")
+
+        without_pull.of["peer.p0"], said = unshown, list[str]()
+        received.require_following(without_pull.taken, said.append)
+        assert "not judged: peer: enp1s0: its driver shows no module" in said
 
     def test_a_far_end_whose_module_is_not_shown_is_left_alone(self, without_pull: LitPorts) -> None:
         def unread() -> bytes:

@@ -14,7 +14,7 @@ from Looks import Looks
 from niclab.bench.records import Role
 from niclab.card import load_card
 from niclab.card.settings_facts import EepromFacts
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.files.repository import REPOSITORY
 from niclab.hosts.errors import LookFailed, NotOffered
 from niclab.links.returning.eeprom import EEPROM_BYTES
@@ -118,7 +118,16 @@ def test_an_eeprom_that_cannot_be_read_fails(memory: Memory) -> None:
 
 @pytest.mark.usefixtures("taken")
 def test_a_driver_without_eeprom_is_not_asked() -> None:
-    with pytest.raises(NotApplicable, match="dut: enp1s0 shows none; dut: enp2s0 shows none"):
+    with pytest.raises(NotApplicable, match="dut: enp1s0 shows none\ndut: enp2s0 shows none"):
+        Looks().every_eeprom_should_be_read_right()
+
+
+def test_one_port_without_eeprom_leaves_it_undecided(memory: Memory) -> None:
+    memory.reads["enp2s0"] = [NotOffered("dut: enp2s0 shows none")]
+    with pytest.raises(Undecided, match=r"^dut: enp2s0 shows none$"):
+        Looks().every_eeprom_should_be_read_right()
+    memory.reads["enp1s0"] = [with_sum(), with_sum()[:5] + b"\x55" + with_sum()[6:]]
+    with pytest.raises(CardFailure, match=r"^dut\.p0 "):
         Looks().every_eeprom_should_be_read_right()
 
 
@@ -187,7 +196,7 @@ def test_a_look_that_fails_is_the_cards(looked: Taken, look: LookInside) -> None
 @pytest.mark.usefixtures("taken")
 @pytest.mark.parametrize("look", LookInside)
 def test_a_driver_without_a_look_is_not_asked(look: LookInside) -> None:
-    with pytest.raises(NotApplicable, match="dut: enp1s0 shows none; dut: enp2s0 shows none"):
+    with pytest.raises(NotApplicable, match="dut: enp1s0 shows none\ndut: enp2s0 shows none"):
         Looks().every_link_should_stay(look)
 
 
@@ -199,4 +208,14 @@ def test_one_port_that_offers_it_is_judged(bench: FakeBench, looked: Taken) -> N
 
     looked.then = then
     with pytest.raises(CardFailure, match=r"^dut\.p1 .*counted 1 changes of carrier"):
+        Looks().every_link_should_stay(LookInside.REGISTERS)
+
+
+def test_one_port_that_offers_none_leaves_it_undecided(looked: Taken) -> None:
+    def then(iface: str) -> None:
+        if iface == "enp1s0":
+            raise NotOffered("dut: enp1s0: none")
+
+    looked.then = then
+    with pytest.raises(Undecided, match=r"^dut: enp1s0: none$"):
         Looks().every_link_should_stay(LookInside.REGISTERS)

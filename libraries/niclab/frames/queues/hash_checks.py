@@ -31,7 +31,7 @@ def predicted(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A flow came by another queue, or the key is not taken or does not come back.
         BenchFault: The key could not be put back, or the tool failed.
-        Undecided: Flows did not come.
+        Undecided: Flows did not come, or some ports show what the prediction needs, and others not.
         NotApplicable: No port shows a Toeplitz hash, its key, and the fields of any flows; or no port has several
             queues, or a server does not run Linux.
     """
@@ -39,9 +39,10 @@ def predicted(run: Run, say: Say) -> None:
     why = {port: reason for port in ports if (reason := _unpredictable(port.before))}
     fields = {port: _fields(port) for port in ports if port not in why}
     why |= {port: "the driver does not say which fields it hashes" for port, known in fields.items() if not known}
-    if len(why) == len(ports):
-        raise NotApplicable("\n".join(f"{port.place}: {reason}" for port, reason in why.items()))
-    with Findings() as findings:
+    unjudged = [f"{port.place}: {reason}" for port, reason in why.items()]
+    if len(unjudged) == len(ports):
+        raise NotApplicable("\n".join(unjudged))
+    with Findings(undecided=unjudged) as findings:
         for kind in FlowKind:
             chosen = [port for port, known in fields.items() if kind in known]
             _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)

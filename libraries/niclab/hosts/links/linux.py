@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault
 from niclab.hosts.command_words import interface_name, ip_address, ip_cidr, mac_address
-from niclab.hosts.errors import ModuleUnread, unreadable
+from niclab.hosts.errors import ModuleUnread, NotOffered, unreadable
 from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.host_commands import is_no_answer, words_of
 from niclab.hosts.host_records import Interface, LinkSettings, PingResult
@@ -69,7 +69,7 @@ class LinuxLinks(CommonLinks):
         """The memory of the module in the port's cage, as its driver lays it out (``linux/ethtool.h``).
 
         Raises:
-            NotApplicable: The driver shows no module.
+            NotOffered: The driver shows no module.
             ModuleUnread: It shows modules, and could not read this one.
         """
         command = f"ethtool -m {interface_name(self.name, iface)} hex on"
@@ -77,7 +77,7 @@ class LinuxLinks(CommonLinks):
         if result.exit_status == 0:
             return self._understood(command, read_module_memory, result.stdout)
         if "not supported" in result.stderr:
-            raise NotApplicable(f"{self.name}: {iface}: its driver shows no module ({result.stderr.strip()})")
+            raise NotOffered(f"{self.name}: {iface}: its driver shows no module ({result.stderr.strip()})")
         if is_no_answer(result):
             raise self._failed(command, result)
         raise ModuleUnread(f"{self.name}: `{command}` failed with {words_of(result)}")

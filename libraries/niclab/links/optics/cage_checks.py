@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port, Role
-from niclab.card import Card, Medium
-from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame
+from niclab.card import CAGES, Card
+from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame, require_judged
 from niclab.core.wait import persistent_problems
-from niclab.hosts.errors import ModuleUnread
+from niclab.hosts.errors import ModuleUnread, NotOffered
 from niclab.links.optics import sff8472, sff8636
 from niclab.links.optics.module_data import ModuleData, ModuleReading
 from niclab.run.run import Run
@@ -18,7 +18,12 @@ READS = 10
 SETTLES_WITHIN_S = 10.0
 """House figure: firmware that asks a module does so every second or two."""
 _LEAST_BYTES = 256
-_CAGES = frozenset({Medium.FIBRE, Medium.DIRECT_ATTACH})
+_UNASSIGNED = range(0x30, 0x80)
+"""Identifiers that SFF-8024 leaves free (table 4-1), but for the first of them: a later revision may assign those."""
+
+
+class UnknownKind(NotApplicable):
+    """A module of a kind whose memory the lab does not read."""
 
 
 def require_cages(card: Card) -> None:
@@ -30,7 +35,7 @@ def require_cages(card: Card) -> None:
     Raises:
         NotApplicable: Its sheet names media without any.
     """
-    if card.link.media and not _CAGES & set(card.link.media):
+    if card.link.media and not CAGES & set(card.link.media):
         media = ", ".join(medium.value for medium in card.link.media)
         raise NotApplicable(f"a port of sheet {card.name} has no cage for a module: link.media: {media}")
 
@@ -48,14 +53,14 @@ def read_module(place: str, memory: bytes) -> ModuleData:
         memory: The memory.
 
     Raises:
-        NotApplicable: It is of a kind that is not read.
+        UnknownKind: It is of a kind that is not read.
     """
     if len(memory) >= _LEAST_BYTES and memory[0] in sff8472.IDENTIFIERS:
         return sff8472.read_sfp(memory)
     if len(memory) >= _LEAST_BYTES and memory[0] in sff8636.IDENTIFIERS:
         return sff8636.read_qsfp(memory)
     kind = f"{len(memory)} bytes with identifier 0x{memory[0]:02x}"
-    raise NotApplicable(f"{place}: its module has {kind}; those of SFP and QSFP are read (SFF-8024)")
+    raise UnknownKind(f"{place}: its module has {kind}; those of SFP and QSFP are read (SFF-8024)")
 
 
 def require_read_right(run: Run, say: Callable[[str], object]) -> None:
@@ -70,11 +75,12 @@ def require_read_right(run: Run, say: Callable[[str], object]) -> None:
 
     Raises:
         CardFailure: Naming what is wrong, of each port of the dut.
-        Undecided: The temperature or the received power of a module is where it alarms.
+        Undecided: The temperature or the received power of a module is where it alarms, or the driver shows some
+            modules and not another one, or one is of a kind that is not read.
         NotApplicable: No port has a module whose memory is shown and read; why, for each.
     """
     require_cages(run.card)
-    troubles, doubts, without = list[Trouble](), list[str](), list[str]()
+    troubles, doubts, without = list[Trouble](), list[str](), list[NotApplicable]()
     for port in dut_ports(run):
         try:
             memories = _memories(run, port)
@@ -86,7 +92,7 @@ def require_read_right(run: Run, say: Callable[[str], object]) -> None:
             troubles.append(port.trouble(f"has a link, and no module that is read: {error}"))
             continue
         except NotApplicable as error:
-            without.append(str(error))
+            without.append(error)
             continue
         _describe(port, modules[-1], say)
         troubles += map(port.trouble, _wrong(modules))
@@ -95,8 +101,33 @@ def require_read_right(run: Run, say: Callable[[str], object]) -> None:
     blame(troubles)
     if doubts:
         raise Undecided("\n".join(doubts))
-    if len(without) == len(run.bench.paths):
-        raise NotApplicable("\n".join(without))
+    end_of_modules(run, without, say)
+
+
+def end_of_modules(run: Run, without: list[NotApplicable], say: Callable[[str], object]) -> None:
+    """End a check of modules, after its failures. A port that may have no module is excused.
+
+    Args:
+        run: The qualification run.
+        without: The reason for each port whose module was not judged.
+        say: Takes the reasons that are excused.
+
+    Raises:
+        Undecided: Other modules were judged, and the driver does not show this one, or its kind is not read.
+        NotApplicable: None was judged.
+    """
+    some, unjudged = len(without) < len(run.bench.paths), list[str]()
+    for error in without:
+        kinds = (NotOffered, UnknownKind) if _needs_modules(run.card) else UnknownKind
+        if some and not isinstance(error, kinds):
+            say(f"not judged: {error}")
+        else:
+            unjudged.append(str(error))
+    require_judged(unjudged, some=some)
+
+
+def _needs_modules(card: Card) -> bool:
+    return bool(card.link.media) and set(card.link.media) <= CAGES
 
 
 def _lasting_doubts(run: Run, port: Port) -> list[str]:
@@ -115,18 +146,20 @@ def _memories(run: Run, port: Port) -> list[bytes]:
     try:
         return [host.links.module_memory(iface) for _ in range(READS)]
     except ModuleUnread as error:
-        if run.card.link.media and set(run.card.link.media) <= _CAGES:
+        if _needs_modules(run.card):
             raise
         raise NotApplicable(f"{port.place}: {error}; sheet {run.card.name} has media without a module") from error
 
 
 def _differences(memories: Sequence[bytes]) -> list[str]:
-    """Sizes and identifiers that differ, and memories that are all one byte, of which nothing else can be read."""
+    """Sizes and identifiers that differ, identifiers of nothing, and memories of one byte: nothing else can be read."""
     kinds = {f"{len(memory)} bytes with identifier 0x{memory[0]:02x}" for memory in memories}
     if len(kinds) > 1:
         return [f"reads a module of {' and of '.join(sorted(kinds))}; expected the same {len(memories)} times"]
     if len(set(memories[0])) == 1:
         return [f"reads 0x{memories[0][0]:02x} as every byte of its module; expected a memory (SFF-8024)"]
+    if memories[0][0] in _UNASSIGNED:
+        return [f"reads a module of {kinds.pop()}; expected one that SFF-8024 assigns"]
     return []
 
 

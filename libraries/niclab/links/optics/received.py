@@ -10,7 +10,7 @@ from niclab.core.wait import persistent_problems
 from niclab.hosts.errors import ModuleUnread
 from niclab.links import wiring
 from niclab.links.failure import Cause, ends_without_link, lose
-from niclab.links.optics.cage_checks import SETTLES_WITHIN_S, read_module, require_cages
+from niclab.links.optics.cage_checks import SETTLES_WITHIN_S, end_of_modules, read_module, require_cages
 from niclab.run.run import Run
 
 FALLS_TO = 0.25
@@ -37,23 +37,28 @@ def require_following(run: Run, say: Callable[[str], object]) -> None:
     Raises:
         CardFailure: Naming the ports of the dut whose received power did not fall or return, or is not read any more.
         BenchFault: The light does not go, or the link does not return.
+        Undecided: The driver shows some modules of the dut and not another one, or one is of a kind that is not read.
         NotApplicable: Nothing shows the received power of any port, or takes the light away; why, for each.
     """
     require_cages(run.card)
-    troubles, without = list[Trouble](), list[str]()
+    troubles, without = list[Trouble](), list[NotApplicable]()
     for path in run.bench.paths:
+        port = run.bench.end(path, Role.DUT)
         try:
-            troubles += _follow(run, path, say)
+            lit = _lit(port, lambda port=port: _received(run, port))  # type: ignore[misc]
         except NotApplicable as error:
-            without.append(str(error))
+            without.append(error)
+            continue
+        try:
+            troubles += _follow(run, path, lit, say)
+        except NotApplicable as error:  # whatever the far end or the bench does not offer
+            without.append(NotApplicable(str(error)))
     blame(troubles)
-    if len(without) == len(run.bench.paths):
-        raise NotApplicable("\n".join(without))
+    end_of_modules(run, without, say)
 
 
-def _follow(run: Run, path: BenchPath, say: Callable[[str], object]) -> list[Trouble]:
+def _follow(run: Run, path: BenchPath, lit: _Powers, say: Callable[[str], object]) -> list[Trouble]:
     port, far = run.bench.end(path, Role.DUT), run.bench.end(path, Role.PEER)
-    lit = _lit(port, lambda: _received(run, port))
     if not path.pull and path.through is Wiring.SWITCH:
         raise NotApplicable(f"{port.place}: no command of bench {run.bench.name} pulls its cable")
     sent = {} if path.pull else _lit(far, lambda: _sent(run, far))

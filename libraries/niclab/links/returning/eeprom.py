@@ -7,7 +7,7 @@ import struct
 from niclab.bench.records import Port, Role
 from niclab.card import Card
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import NotApplicable, fail_with, require_judged
 from niclab.hosts.errors import LookFailed
 from niclab.run.run import Run
 
@@ -27,6 +27,7 @@ def require_right(run: Run, say: Say) -> None:
         CardFailure: Two reads differ, one fails, or the sum is another one.
         BenchFault: The dut does not answer.
         NotApplicable: The system or the driver shows no EEPROM of any port.
+        Undecided: It shows that of some ports, and of others none.
     """
     problems, without = list[str](), list[str]()
     ports = run.ports(Role.DUT)
@@ -44,8 +45,7 @@ def require_right(run: Run, say: Say) -> None:
         problems += [f"{port.place}: {name} {now}; expected {was}, as read before" for name, was, now in differences]
         problems += [] if differences else _sum_problems(run.card, port, first)
     fail_with(problems)
-    if len(without) == len(ports):
-        raise NotApplicable("; ".join(without))
+    require_judged(without, some=len(without) < len(ports))
 
 
 def other_byte(before: bytes | None, now: bytes | None) -> list[tuple[str, str, str]]:

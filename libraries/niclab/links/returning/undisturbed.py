@@ -6,7 +6,7 @@ from enum import Enum
 
 from niclab.bench.records import Role
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import NotApplicable, Trouble, blame
+from niclab.core.verdict import NotApplicable, Trouble, blame, require_judged
 from niclab.hosts.errors import LookFailed
 from niclab.hosts.host import Host
 from niclab.links import link_checks
@@ -34,7 +34,8 @@ def require_undisturbed(run: Run, look: LookInside, say: Say) -> None:
     Raises:
         CardFailure: A look fails, a port of the dut lost its link meanwhile, or pings are not answered afterwards.
         BenchFault: Only ports of the peer lost their link, or the dut does not answer.
-        Undecided: An answer came too late to decide about a link, or a server stood still while pings were lost.
+        Undecided: An answer came too late to decide about a link, a server stood still while pings were lost, or some
+            ports offer the look and others not.
         NotApplicable: The system or the driver of every port offers no such look, or the sheet does not know in which
             time a link comes up.
     """
@@ -49,12 +50,13 @@ def require_undisturbed(run: Run, look: LookInside, say: Say) -> None:
         except LookFailed as error:
             troubles.append(port.trouble(f"cannot be looked into: {error}"))
     if len(without) == len(ports):
-        raise NotApplicable("; ".join(without))
+        raise NotApplicable("\n".join(without))
     for port, changes in link_checks.carrier_changes(run).items():
         if more := changes - before[port]:
             troubles.append(port.trouble(f"counted {more} changes of carrier while {look.value}; expected none"))
     blame(troubles)
     link_checks.require_answers(run, link_checks.ports_on_paths(run))
+    require_judged(without, some=True)
 
 
 def _taken(host: Host, look: LookInside, iface: str) -> str:
