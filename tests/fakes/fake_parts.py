@@ -735,12 +735,12 @@ def _status(result: Result) -> int:
 class FakeBmc(Bmc):
     """A BMC over a fake host. ``stuck``: it answers but switches nothing. ``says``: reports that power, whatever is.
 
-    ``boots``, ``resets``: a server that gets power, or is reset, starts.
+    ``boots``, ``resets``: a server that gets power, or is reset, starts. ``elsewhere``: it switches another server.
     """
 
     def __init__(self, name: str, host: FakeHost) -> None:
         self._name, self._host = name, host
-        self.stuck, self.mute_log, self.boots, self.resets = False, False, True, True
+        self.stuck, self.mute_log, self.boots, self.resets, self.elsewhere = False, False, True, True, False
         self.says: PowerState | None = None
         self.closed = 0
         self.orders: list[PowerAction] = []
@@ -759,7 +759,9 @@ class FakeBmc(Bmc):
 
     def control(self, action: PowerAction) -> None:
         self.orders.append(action)
-        if self.stuck:
+        if self.elsewhere:
+            self.says = PowerState.OFF if action is PowerAction.OFF else PowerState.ON
+        if self.stuck or self.elsewhere:
             return
         if not self.mute_log:
             self.log.append(SelEntry(str(len(self.log) + 1), None, None, action.value, True))

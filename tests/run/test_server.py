@@ -103,6 +103,38 @@ class TestPower:
         assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
         assert bench.dut.boots == 2
 
+    @pytest.mark.parametrize(("order", "words"), [("power_cycle", "power off and on"), ("reset", "reset")])
+    def test_the_bmc_of_another_server_is_named(self, bench: FakeBench, dut: Server, order: str, words: str) -> None:
+        bench.bmcs[Role.DUT]["ipmi"].elsewhere = True
+        with pytest.raises(BenchFault) as caught:
+            getattr(dut, order)()
+        assert str(caught.value) == (
+            f"dut BMC: has carried out {words}, and dut still runs the boot dut-boot-1; expected another boot: "
+            "is this the BMC of another server?"
+        )
+        bench.dut.crash()
+        with pytest.raises(BenchFault, match=r"^dut to answer over SSH: not within 0\.2 s"):
+            getattr(dut, order)()
+
+    @pytest.mark.parametrize("order", ["power_cycle", "reset"])
+    def test_a_server_that_dies_of_the_order_and_stays_away_is_not_the_bmcs(
+        self, bench: FakeBench, dut: Server, order: str
+    ) -> None:
+        bench.dut.on_boot = bench.dut.crash
+        with pytest.raises(BenchFault, match=r"^dut to answer over SSH: not within 0\.2 s"):
+            getattr(dut, order)()
+
+    @pytest.mark.parametrize("order", ["power_cycle", "reset"])
+    def test_a_server_that_the_lab_has_crashed_is_not_asked_for_its_boot(
+        self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch, order: str
+    ) -> None:
+        """It may die between two questions."""
+        dut.crash()
+        asked = list[int]()
+        monkeypatch.setattr(dut, "answers", lambda: bool(asked.append(bench.dut.boots)) or True)
+        getattr(dut, order)()
+        assert asked == [2]
+
     def test_power_that_does_not_go_is_a_fault(
         self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 import socket
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 
 from niclab.bench.logins import BmcProtocol, Jump, Ssh
@@ -14,7 +14,7 @@ from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import until
+from niclab.core.wait import NotInTime, until
 from niclab.files.secrets import Secrets
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.host import Host
@@ -255,7 +255,7 @@ class Server:
             return greeting == _SSH_GREETING and self.answers() and (since is None or self._has_booted(since))
 
         within_s, what = self.description.boot.ready_within_s, f"{self.name} to answer over SSH"
-        until(ready, within=within_s, what=what, every=lambda: pause_s)
+        until(ready, within=within_s, what=what, every=lambda: pause_s, error=NotInTime)
         self.crashed_by_lab = False
         if self.lease is not None:
             self.lease.take()
@@ -286,15 +286,18 @@ class Server:
 
         Raises:
             NotApplicable: It has no BMC.
-            BenchFault: The power does not go or return, or the server does not come back.
+            BenchFault: The power does not go or return, or the server does not come back, or has never been away.
         """
-        _ = self.bmc  # without one nothing happens
+        bmc = by or self.bmc  # without one nothing happens
         self._let_look()
-        with self.notes.timed(MarkKind.BOOT, self.name):
-            self.cycle_power(by, while_off)
+        before = self._boot_that_runs()
+        with self.notes.timed(MarkKind.BOOT, self.name), self._blaming(bmc, "power off and on", before):
+            self.cycle_power(bmc, while_off, since=before)
 
-    def cycle_power(self, by: Bmc | None = None, while_off: Callable[[], object] | None = None) -> None:
-        """The same as a step of a recovery, which is noted as a whole."""
+    def cycle_power(
+        self, by: Bmc | None = None, while_off: Callable[[], object] | None = None, since: str | None = None
+    ) -> None:
+        """The same as a step of a recovery, which is noted as a whole. ``since``: the boot that must end."""
         bmc = by or self.bmc
         undo = Action(ActionKind.POWER, self.name, PowerState.ON.value)
         entry = self.journal.register(self.name, "power is cut for a cycle", undo) if self.journal else None
@@ -311,20 +314,38 @@ class Server:
         bmc.set_power(PowerState.ON, within_s=POWER_WITHIN_S)
         if self.journal and entry:
             self.journal.done(entry)
-        self.wait_ready()
+        self.wait_ready(since)
 
     def reset(self) -> None:
         """Press the reset button by the BMC and wait until the server runs again.
 
         Raises:
             NotApplicable: It has no BMC.
-            BenchFault: The server does not come back.
+            BenchFault: The server does not come back, or has never been away.
         """
-        _ = self.bmc  # without one nothing happens
+        bmc = self.bmc  # without one nothing happens
         self._let_look()
-        with self.notes.timed(MarkKind.BOOT, self.name):
+        before = self._boot_that_runs()
+        with self.notes.timed(MarkKind.BOOT, self.name), self._blaming(bmc, "reset", before):
             self.press_reset()
-            self.wait_ready()
+            self.wait_ready(before)
+
+    def _boot_that_runs(self) -> str | None:
+        """The boot id; None of a server that is dead: when it answers again, it has started."""
+        return self.host.system.boot_id() if not self.crashed_by_lab and self.answers() else None
+
+    @contextmanager
+    def _blaming(self, bmc: Bmc, order: str, before: str | None) -> Iterator[None]:
+        """Name the BMC where the server runs on as if nothing had been ordered."""
+        try:
+            yield
+        except NotInTime:
+            if before is None or self._boot_that_runs() != before:
+                raise
+            raise BenchFault(
+                f"{bmc.name}: has carried out {order}, and {self.name} still runs the boot {before}; "
+                "expected another boot: is this the BMC of another server?"
+            ) from None
 
     def press_reset(self) -> None:
         """Press the reset button by the BMC.

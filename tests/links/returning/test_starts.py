@@ -67,6 +67,16 @@ def test_a_driver_that_the_lab_had_to_load_was_not_loaded(bench: FakeBench) -> N
         Driver().driver_should_have_been_loaded(Start.COLD)
 
 
+def test_a_power_cycle_of_another_server_is_no_cold_start(bench: FakeBench) -> None:
+    bench.give_to_boot(0.2)
+    bench.take()
+    bench.bmcs[Role.DUT]["ipmi"].elsewhere = True
+    with pytest.raises(BenchFault, match=r"^dut BMC: has carried out power off and on, and dut still runs the boot"):
+        Power().start_the_dut_once(Start.COLD)
+    with pytest.raises(BenchFault, match=r"^dut: no power cycle was made in this run"):
+        Driver().driver_should_have_been_loaded(Start.COLD)
+
+
 def test_without_a_bmc_a_cold_start_is_not_applicable(bench: FakeBench, taken: Run) -> None:
     server = taken.bench.server(Role.DUT).model_copy(update={"bmc": None})
     taken.server(Role.DUT).description = server
