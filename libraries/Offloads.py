@@ -7,7 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.settings.offloads import offload_proof, offloads
-from niclab.settings.offloads.offload_proof import ProofTraffic
+from niclab.settings.offloads.offload_proof import ProofTraffic, TcpFlows
 from niclab.traffic.flows import in_vlan, ipv6, tcp
 
 
@@ -58,9 +58,10 @@ class Offloads(BenchLibrary):
             seconds: How long the counters of each state are watched, in seconds.
 
         Raises:
-            CardFailure: A counter does not follow the offload.
-            BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
+            CardFailure: A counter does not follow the offload, or no traffic flows after it was switched.
+            BenchFault: The offload cannot be switched, a counter is missing, or traffic stops while they are watched.
             NotApplicable: The sheet names no counter by which TCP proves the offload.
         """
-        traffic = {ProofTraffic.PLAIN: tcp.steady, ProofTraffic.TAGGED: in_vlan.steady, ProofTraffic.IPV6: ipv6.steady}
+        steady = {ProofTraffic.PLAIN: tcp.steady, ProofTraffic.TAGGED: in_vlan.steady, ProofTraffic.IPV6: ipv6.steady}
+        traffic = TcpFlows(steady, tcp.require_flow, tcp.FLOW_BYTES)
         offload_proof.follows_the_switch(self.run, offload, seconds, traffic, logger.info)

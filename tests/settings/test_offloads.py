@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import FakeHost
 from fake_settings import SHEET, FakeSettings, Port, settings_of, with_sheet
 
 from Defaults import Defaults
 from niclab.bench.records import BenchPath, Role
 from niclab.card import Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent
+from niclab.hosts.host_records import Statistics
 from niclab.hosts.settings.ethtool_records import Feature, Features
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -25,6 +27,23 @@ from Offloads import Offloads
 def settings(bench: FakeBench, taken: Run) -> FakeSettings:
     with_sheet(bench, taken)
     return settings_of(bench)
+
+
+class Flow:
+    """TCP that carries ``step`` bytes each way between two looks at a port. ``goes``: tells whether it does now."""
+
+    def __init__(self) -> None:
+        self.step, self.looks = (200_000, 200_000), 0
+        self.goes: Callable[[], bool] = lambda: True
+        self._carried: dict[tuple[str, str], tuple[int, int]] = {}
+
+    def statistics(self, host: FakeHost, iface: str) -> Statistics:
+        self.looks += 1
+        sent, received = self._carried.get((host.name, iface), (0, 0))
+        if self.goes():
+            sent, received = sent + self.step[0], received + self.step[1]
+        self._carried[host.name, iface] = (sent, received)
+        return Statistics(received, 0, 0, 0, sent, 0, 0, 0)
 
 
 def failure(keyword: str, *arguments: object) -> list[str]:
@@ -164,6 +183,18 @@ class TestCounters:
 
         monkeypatch.setattr("niclab.traffic.flows.tcp.steady", steady)
         monkeypatch.setattr("niclab.settings.offloads.offload_proof.pause", lambda _: None)
+        monkeypatch.setattr("niclab.traffic.flows.tcp.FLOW_WITHIN_S", 0.05)
+
+    @pytest.fixture(autouse=True)
+    def flow(self, monkeypatch: pytest.MonkeyPatch) -> Flow:
+        """The traffic of both servers."""
+        made = Flow()
+
+        def statistics(host: FakeHost, iface: str) -> Statistics:
+            return made.statistics(host, iface)
+
+        monkeypatch.setattr(FakeHost, "statistics", statistics)
+        return made
 
     def test_counters_that_follow_are_green(self, settings: FakeSettings) -> None:
         before = settings.features("enp1s0")
@@ -234,6 +265,40 @@ class TestCounters:
         settings.ports["enp1s0"].grows = lambda _: {"tso": 0, "reqs": 0, "pkts": 0}
         with pytest.raises(BenchFault, match="reqs did not grow, so no traffic flowed"):
             Offloads().offload_counters_should_follow_the_switch("gro")
+
+    def test_a_switch_after_which_nothing_flows_is_the_cards(self, settings: FakeSettings, flow: Flow) -> None:
+        """A counter that does not grow proves nothing then."""
+        port, before = settings.ports["enp1s0"], settings.features("enp1s0")
+        flow.goes = lambda: settings.features("enp1s0").features["tx-tcp-segmentation"].on
+        (line,) = failure("offload_counters_should_follow_the_switch", "tso4")
+        assert line.startswith("peer: enp1s0, enp2s0 have received 0 bytes in 0.05 s, while TCP is sent to it")
+        assert port.counters["tso"] > 0 and settings.features("enp1s0") == before
+
+    def test_traffic_that_returns_late_is_waited_for(
+        self, settings: FakeSettings, flow: Flow, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert settings
+        monkeypatch.setattr("niclab.traffic.flows.tcp.FLOW_WITHIN_S", 5)
+        flow.goes = lambda: flow.looks > 5
+        Offloads().offload_counters_should_follow_the_switch("tso4")
+        assert flow.looks > 10
+
+    @pytest.mark.parametrize(
+        ("offload", "step", "words"),
+        [
+            ("tso4", (50_000, 200_000), "50000 bytes of TCP from dut in 2 s with tso4 on"),
+            ("tso4", (100_000, 200_000), "100000 bytes of TCP from dut in 2 s with tso4 on"),
+            ("gro", (200_000, 100_000), "100000 bytes of TCP from peer in 2 s with gro on"),
+        ],
+    )
+    def test_counters_of_a_port_that_carries_nothing_are_no_answer(
+        self, settings: FakeSettings, flow: Flow, offload: str, step: tuple[int, int], words: str
+    ) -> None:
+        assert settings
+        flow.step = step
+        expected = rf"^dut\.p0 \(0000:01:00\.0\): {words}; expected more than 100000: its counters say nothing$"
+        with pytest.raises(BenchFault, match=expected):
+            Offloads().offload_counters_should_follow_the_switch(offload)
 
     def test_a_counter_that_is_not_there_is_no_answer(self, settings: FakeSettings) -> None:
         del settings.ports["enp1s0"].counters["tso"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import Enum
 
 from niclab.bench.records import BenchPath, Role
@@ -29,6 +30,21 @@ class ProofTraffic(Enum):
     IPV6 = "ipv6"
 
 
+@dataclass(frozen=True)
+class TcpFlows:
+    """TCP of this lab.
+
+    Attributes:
+        steady: Keeps each kind of it flowing.
+        require: Requires that it arrives at a server.
+        least_bytes: A port that carries no more than so many bytes carries none of it.
+    """
+
+    steady: Mapping[ProofTraffic, Traffic]
+    require: Callable[[Run, Role], object]
+    least_bytes: int
+
+
 FLOWS = {
     OffloadName.TX_CHECKSUM: (Role.DUT, ProofTraffic.PLAIN),
     OffloadName.TSO4: (Role.DUT, ProofTraffic.PLAIN),
@@ -47,9 +63,7 @@ def is_provable(row: OffloadRow) -> bool:
     return row.proof is not None and row.change is Changeable.BOTH and row.name in FLOWS
 
 
-def follows_the_switch(
-    run: Run, offload: str, seconds: float, traffic: Mapping[ProofTraffic, Traffic], show: Show
-) -> None:
+def follows_the_switch(run: Run, offload: str, seconds: float, traffic: TcpFlows, show: Show) -> None:
     """Judge the counters of offloads while TCP flows, with each on and off, and put everything back.
 
     For offloads of TCP (plain, over IPv6, in a VLAN) whose counter the sheet names, on the dut's end of the first path.
@@ -58,12 +72,12 @@ def follows_the_switch(
         run: The current run.
         offload: Name of an offload, such as ``tso4``, or ``every``.
         seconds: How long the counters of each state are watched, in seconds.
-        traffic: Keeps TCP of each kind flowing over the path.
+        traffic: The TCP that flows over the path.
         show: Takes the growth of the counters as a sentence.
 
     Raises:
-        CardFailure: A counter does not follow the offload.
-        BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
+        CardFailure: A counter does not follow the offload, or no traffic flows after it was switched.
+        BenchFault: The offload cannot be switched, a counter is missing, or traffic stops while they are watched.
         NotApplicable: The sheet names no counter by which TCP proves the offload.
     """
     provable = [(row, row.proof) for row in rows(run, offload).values() if row.proof and is_provable(row)]
@@ -74,27 +88,45 @@ def follows_the_switch(
     for row, proof in provable:
         for on in (True, False):
             sender, flow = FLOWS[row.name]
-            with traffic[flow](run, path, sender):
-                grown, per = _growth(dut, row, proof, on, seconds)
+            with traffic.steady[flow](run, path, sender):
+                grown, per = _growth(dut, row, proof, on, seconds, traffic)
             show(f"{dut.place}: {row.name.value} {on_or_off(on)}: {proof.counter} +{grown}, {proof.per} +{per}")
             problems += _judged(dut, row, proof, on, grown, per)
     fail_with(problems)
 
 
-def _growth(dut: DutPort, row: OffloadRow, proof: Proof, on: bool, seconds: float) -> tuple[int, int | None]:
-    """Switch an offload for a while; by how much its counter grows, and the counter that it is compared with."""
+def _growth(
+    dut: DutPort, row: OffloadRow, proof: Proof, on: bool, seconds: float, traffic: TcpFlows
+) -> tuple[int, int | None]:
+    """Switch an offload for a while; by how much its counter grows, and the counter that it is compared with.
+
+    A driver may take the link down for it, and without traffic no counter grows: it has to flow again first, and on.
+    """
+    sender, _ = FLOWS[row.name]
     with put_features_back(dut, f"{row.name.value} is switched"):
         attempt = switch_offload(dut.run, dut.port, row.name, row.set_words[0], on)
         if row.feature(dut, attempt.now).on is not on:
             raise BenchFault(f"{dut.place}: {row.name.value} could not be switched {on_or_off(on)} ({attempt.refused})")
-        before = dut.host.counts.counters(dut.iface)
+        traffic.require(dut.run, Role.PEER if sender is Role.DUT else Role.DUT)
+        before, start = dut.host.counts.counters(dut.iface), _carried(dut, sender)
         pause(seconds)
-        after = dut.host.counts.counters(dut.iface)
+        after, carried = dut.host.counts.counters(dut.iface), _carried(dut, sender) - start
+    if carried <= traffic.least_bytes:
+        raise BenchFault(
+            f"{dut.place}: {carried} bytes of TCP from {sender.value} in {seconds:g} s with {row.name.value} "
+            f"{on_or_off(on)}; expected more than {traffic.least_bytes}: its counters say nothing"
+        )
 
     def grown(name: str) -> int:
         return _total(dut, after, name) - _total(dut, before, name)
 
     return grown(proof.counter), None if proof.per is None else grown(proof.per)
+
+
+def _carried(dut: DutPort, sender: Role) -> int:
+    """Count the bytes that the dut's port has sent, or received from the peer."""
+    counts = dut.host.counts.statistics(dut.iface)
+    return counts.tx_bytes if sender is Role.DUT else counts.rx_bytes
 
 
 def _total(dut: DutPort, counters: Counters, name: str) -> int:
