@@ -95,8 +95,9 @@ class Frames(BenchLibrary):
 
         Raises:
             CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer, as it does
-                when its interrupt was lost.
-            Undecided: A server stood still meanwhile, or the datagram may have lain in either server.
+                when its interrupt was lost; or some had none, and the card loses frames.
+            Undecided: A server stood still meanwhile, or the datagram may have lain in either server, or was lost where
+                nobody knows.
         """
         stalls.require_none(self.run, self.profile(profile), logger.info)
 

@@ -11,6 +11,7 @@ import pytest
 from namespaces import Namespaces
 
 from niclab.bench.records import OperatingSystem, Role
+from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.frames.latency import ping_pong, stalls
@@ -68,13 +69,20 @@ class Watch:
 GOOD = RoundTrips(tuple(map(float, range(1, 101))), (), 0)
 
 
+LOSSY = RoundTrips(GOOD.trips_us, (), 1)
+
+
 def _late(at: LateAt) -> RoundTrips:
     return RoundTrips(GOOD.trips_us, (LateTrip(0.7, at),), 0)
 
 
 @pytest.fixture
 def judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Give the verdict on idle exchanges, made one after the other, and on a server that stands still."""
+    """Give the verdict on idle exchanges, made one after the other, and on a server that stands still.
+
+    Frames with known content all arrive, unless a test says otherwise.
+    """
+    monkeypatch.setattr(stalls.delivery, "once_in_order", lambda *_: None)
 
     @contextmanager
     def steady(*_: object) -> Iterator[None]:
@@ -118,13 +126,39 @@ def test_where_nobody_knows_in_which_server_it_lay_it_is_undecided(judged: Any, 
         judged([_late(at)])
 
 
-def test_a_server_that_stood_still_is_asked_again(judged: Any) -> None:
-    assert "again, as dut stood" in judged([_late(LateAt.ASKER), GOOD], stood=[("dut stood",)])[0]
+@pytest.mark.parametrize("lost", [1, 7])
+def test_frames_that_are_lost_where_nobody_knows_are_undecided(judged: Any, clean: Namespaces, lost: int) -> None:
+    trips = GOOD.trips_us if lost == 1 else ()
+    expected = f"^path p0: {lost} of {len(trips) + lost} without an answer; expected every one answered, none that"
+    with pytest.raises(Undecided, match=expected):
+        judged([RoundTrips(trips, (), lost)], loaded=None)
+    *_, figure = clean.run.notes.take_figures()
+    assert figure.outcome is Decision.UNDECIDED
 
 
-def test_a_server_that_stands_still_again_is_undecided(judged: Any) -> None:
+def test_the_card_that_loses_frames_is_to_blame(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lossy(*_: object) -> None:
+        raise CardFailure("dut.p0 lost 3 frames")
+
+    monkeypatch.setattr(stalls.delivery, "once_in_order", lossy)
+    judged([GOOD])
+    with pytest.raises(CardFailure, match=r"dut\.p0 lost 3 frames"):
+        judged([LOSSY])
+    with pytest.raises(CardFailure, match="program got late"):
+        judged([RoundTrips(GOOD.trips_us, _late(LateAt.ASKER).late, 1)])
+    with pytest.raises(Undecided, match=r"1 of 101 without an answer.*\ndut stood"):
+        judged([LOSSY] * 2, stood=[("dut stood",), ("dut stood",)])
+
+
+@pytest.mark.parametrize("found", [_late(LateAt.ASKER), LOSSY])
+def test_a_server_that_stood_still_is_asked_again(judged: Any, found: RoundTrips) -> None:
+    assert "again, as dut stood" in judged([found, GOOD], stood=[("dut stood",)])[0]
+
+
+@pytest.mark.parametrize("found", [_late(LateAt.ASKER), LOSSY])
+def test_a_server_that_stands_still_again_is_undecided(judged: Any, found: RoundTrips) -> None:
     with pytest.raises(Undecided, match="dut stood"):
-        judged([_late(LateAt.ASKER)] * 2, stood=[("dut stood",), ("dut stood",)])
+        judged([found] * 2, stood=[("dut stood",), ("dut stood",)])
 
 
 def test_a_step_ends_before_it_is_given_up() -> None:

@@ -15,6 +15,7 @@ from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
 from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.frames import delivery
 from niclab.frames.latency.ping_pong import LATE_S, PingPong, Trips
 from niclab.frames.latency.round_trip_times import LateAt
 from niclab.run.run import Run
@@ -29,8 +30,8 @@ most of them to begin and end the flows, for 9 round trips."""
 BEGIN_WITHIN_S = 60
 """Assumption: all flows have begun within this time."""
 ATTEMPTS = 2
-"""An idle exchange with a stall in which a server stood still is made again, at most so often in all."""
-EXPECTED = f"none that lasts {LATE_S:g} s (assumption; drivers look for lost interrupts every 2 s)"
+"""An idle exchange with a stall or a loss in which a server stood still is made again, at most so often in all."""
+EXPECTED = f"every one answered, none that lasts {LATE_S:g} s (assumption; drivers look for lost interrupts every 2 s)"
 
 
 def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> None:
@@ -42,8 +43,10 @@ def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> No
         say: Takes the percentiles.
 
     Raises:
-        CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer.
-        Undecided: A server stood still meanwhile, or the datagram may have lain in either server.
+        CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer; or some had
+            none, and the card loses frames.
+        Undecided: A server stood still meanwhile, or the datagram may have lain in either server, or was lost where
+            nobody knows.
         BenchFault: A program fails, or traffic does not flow.
         NotApplicable: A server does not run Linux.
     """
@@ -51,7 +54,7 @@ def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> No
     _record(run, idle, "idle", say)
     if profile in LOADED_S:
         _record(run, _loaded(run, LOADED_S[profile]), "loaded", say)
-    judge(run, idle, stood)
+    judge(run, idle, stood, lambda: delivery.once_in_order(run, say))
 
 
 def _loaded(run: Run, seconds: float) -> list[Trips]:
@@ -83,7 +86,7 @@ def alone(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[
         after = both.told()
         stood = [str(each) for each in both.between(before, after)]
         before = after
-        if not stood or not any(each.found.late for each in found) or attempt == ATTEMPTS - 1:
+        if not stood or not any(each.found.late or each.found.lost for each in found) or attempt == ATTEMPTS - 1:
             break
         say(f"again, as {', '.join(stood)}")
     return found, stood
@@ -92,7 +95,9 @@ def alone(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[
 def _record(run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], object]) -> None:
     for each in trips:
         say(f"path {each.path.name}, {when}: {each.found}")
-        is_judged = when == "idle"
+        is_judged, outcome = when == "idle", Decision.MET
+        if is_judged and (each.found.late or each.found.lost):
+            outcome = Decision.MISSED if each.found.late else Decision.UNDECIDED
         run.notes.figure(
             NotedFigure(
                 kind=FigureKind.TRAFFIC,
@@ -100,7 +105,7 @@ def _record(run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], ob
                 found=str(each.found),
                 expected=EXPECTED if is_judged else "no limit: recorded",
                 source="",
-                outcome=Decision.MISSED if is_judged and each.found.late else Decision.MET,
+                outcome=outcome,
                 unit="us",
                 value=each.found.percentile(50),
                 high=each.found.percentile(99.9),
@@ -108,17 +113,20 @@ def _record(run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], ob
         )
 
 
-def judge(run: Run, idle: Sequence[Trips], stood: Sequence[str]) -> None:
-    """Require that no datagram was late while nothing else was sent.
+def judge(
+    run: Run, idle: Sequence[Trips], stood: Sequence[str], find_loser: Callable[[], object] = lambda: None
+) -> None:
+    """Require that no datagram was late or lost while nothing else was sent.
 
     Args:
         run: The current run.
         idle: What became of them.
         stood: Which servers stood still meanwhile, in words.
+        find_loser: Is called where some were lost on servers that kept running; raises if it finds who loses frames.
 
     Raises:
         CardFailure: An answer lay in the dut.
-        Undecided: A server stood still, or the datagram may have lain in either server.
+        Undecided: A server stood still, or the datagram may have lain in either server, or was lost where nobody knows.
     """
     sure, unknown = list[Trouble](), list[str]()
     for each in idle:
@@ -132,8 +140,15 @@ def judge(run: Run, idle: Sequence[Trips], stood: Sequence[str]) -> None:
                 sure.append(dut.trouble(f"had answers that its program got late: {text}"))
             else:
                 unknown.append(f"path {each.path.name}: late at {at.value}: {text}")
-    if stood and (sure or unknown):
-        raise Undecided("\n".join([*(each.text for each in sure), *unknown, *stood]))
+    lost = [
+        f"path {each.path.name}: {each.found.lost} of {each.found.count} without an answer; expected {EXPECTED}"
+        for each in idle
+        if each.found.lost
+    ]
+    if stood and (sure or unknown or lost):
+        raise Undecided("\n".join([*(each.text for each in sure), *unknown, *lost, *stood]))
     blame(sure)
-    if unknown:
-        raise Undecided("\n".join(unknown))
+    if lost:
+        find_loser()
+    if unknown or lost:
+        raise Undecided("\n".join([*unknown, *lost]))
