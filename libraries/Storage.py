@@ -96,15 +96,15 @@ class Storage(BenchLibrary):
         """Read and write disks over iSCSI and the bonds while the active link fails, and while it returns.
 
         Forty threads read and write blocks of 8 KiB at random places of eight volumes, 67 % reads. No operation may
-        fail, every block that is read is compared, and all of them at the end. The longest time in which no operation
-        ended is at most twice the allowed outage of the bonds and the timer of TCP, which waits twice as long each time
-        before it sends again. Whether the session kept its TCP connection is recorded.
+        fail, every block that is read is compared, and all of them at the end. No operation waits for longer than twice
+        the allowed outage of the bonds and the timer of TCP, which waits twice as long each time before it sends again.
+        Whether the session kept its TCP connection is recorded.
 
         Args:
             by: The way in which the link fails.
 
         Raises:
-            CardFailure: No operation ended for longer than the limit, or a bond does not use the link that it should.
+            CardFailure: An operation waited for longer than the limit, or a bond does not use the link that it should.
             Undecided: A server stall may hide that in each of three measurements, operations failed within the limit,
                 or blocks came back changed: nobody knows who has done it.
             NotApplicable: The sheet asks for no load, a server does not run Linux, the dut has no open-iscsi, or the

@@ -162,6 +162,30 @@ def test_a_stall_is_the_cards_and_the_return_is_not_asked(
     assert noted(taken) == [("disks over iSCSI, active link lost by cable", "missed", 3300.0)]
 
 
+@pytest.mark.parametrize(("usual_s", "enough_s"), [(0.9, 4.0), (60.0, 4.2)])
+def test_a_single_operation_that_waits_too_long_is_the_cards(
+    taken: Run, stacking: Stacking, disks: Disks, usual_s: float, enough_s: float
+) -> None:
+    """Others go on: those of a disk whose requests all got through."""
+    assert stacking
+    disks.whole, disks.finds = {"slowest_s": usual_s}, [{"slowest_s": enough_s}]
+    survive()
+    taken.notes.take_figures()
+    disks.finds = [{"slowest_s": 61.0}]
+    usual_ms = 900 if usual_s < 1 else 1000
+    words = rf"the slowest took 61000 ms \(with no link failing up to {usual_ms} ms\).*; {EXPECTED}"
+    with pytest.raises(CardFailure, match=words):
+        survive()
+    assert noted(taken) == [("disks over iSCSI, active link lost by cable", "missed", 61000.0 - usual_ms)]
+
+
+def test_a_single_operation_that_may_have_waited_for_a_server_is_undecided(stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.finds, disks.stood = [{"slowest_s": 4.2}], (Stood("dut", 300),)
+    with pytest.raises(Undecided, match=r"slowest took 4200 ms .*; servers stood still for 300 ms"):
+        survive()
+
+
 def test_a_stall_at_the_return_is_the_cards(stacking: Stacking, disks: Disks) -> None:
     assert stacking
     disks.finds = [{}, {"silent_s": 3.3}]
