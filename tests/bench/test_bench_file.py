@@ -186,6 +186,58 @@ def test_servers_behind_different_jump_hosts_may_have_the_same_address(edited_be
     assert (ssh.jump.address, ssh.jump.port) == ("gate-1.example", 22)
 
 
+REDFISH = '      redfish:\n        url: "https://127.77.1.{}:8443"\n'
+
+
+@pytest.mark.parametrize(
+    ("dut", "peer", "right"),
+    [("Node1", "Node2", True), ("Node1", "Node1", False), ("Node1", "", False), ("", "Node2", False)],
+)
+def test_one_redfish_service_may_have_both_servers_as_systems(
+    edited_bench: Edit, dut: str, peer: str, right: bool
+) -> None:
+    changes = [
+        (REDFISH.format(host), REDFISH.format(20) + (f"        system: {system}\n" if system else ""))
+        for host, system in ((20, dut), (21, peer))
+    ]
+    file = edited_bench(*changes)
+    if right:
+        redfish = [bmc.redfish for role in Role if (bmc := load_bench(file).server(role).bmc)]
+        assert [each and each.system for each in redfish] == [dut, peer]
+    else:
+        (line,) = fault(file)
+        assert line.endswith(
+            " servers.peer.bmc.redfish: 127.77.1.20:8443 is servers.dut.bmc.redfish already; "
+            "expected an endpoint of its own, or a system of its own on both"
+        )
+
+
+def test_a_named_system_is_no_excuse_for_another_endpoint(edited_bench: Edit) -> None:
+    shared = REDFISH.format(20).replace("127.77.1.20:8443", "127.77.1.11:2222") + "        system: Node1\n"
+    (line,) = fault(edited_bench((REDFISH.format(20), shared)))
+    assert line.endswith(
+        "servers.peer.ssh: 127.77.1.11:2222 is servers.dut.bmc.redfish already; expected an endpoint of its own"
+    )
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_jump_host_is_not_reached_over_the_card(edited_bench: Edit, depth: int) -> None:
+    gates = ["192.0.2.1"] * (depth - 1) + ["198.18.11.9"]
+    login = ", user: lab, key_file: k, known_hosts: h"
+    jump = ", jump: ".join(f"{{address: {gate}{login}" for gate in gates) + "}" * depth
+    (line,) = fault(edited_bench((DUT_SSH, f"{DUT_SSH}      jump: {jump}\n")))
+    assert line.endswith(
+        f" servers.dut.ssh{'.jump' * depth}: 198.18.11.9 lies in 198.18.11.0/24 of path b; "
+        "expected an address that is not reached over the card under test"
+    )
+
+
+def test_both_servers_may_have_the_same_jump_host(edited_bench: Edit) -> None:
+    jump = "      jump: {address: 192.0.2.1, user: lab, key_file: k, known_hosts: h}\n"
+    both = [(f"      address: 127.77.1.{host}\n", f"      address: 127.77.1.{host}\n{jump}") for host in (10, 11)]
+    assert all(load_bench(edited_bench(*both)).server(role).ssh.jump for role in Role)
+
+
 CARDS = """
 cards:
   t580:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Network
 from urllib.parse import urlsplit
@@ -149,15 +149,21 @@ def _subnet_problems(bench: Bench) -> Iterator[Problem]:
 
 
 def _endpoint_problems(bench: Bench) -> Iterator[Problem]:
-    seen: dict[_Endpoint, FieldPath] = {}
+    seen: list[tuple[FieldPath, _Endpoint]] = []
     for field, endpoint in _endpoints(bench):
-        other = seen.setdefault(endpoint, field)
-        if other != field:
-            where = ".".join(str(step) for step in other)
-            yield Problem(field, f"{endpoint.host}:{endpoint.port} is {where} already", "an endpoint of its own")
+        for other, known in seen:
+            if endpoint.is_also(known):
+                where = ".".join(str(step) for step in other)
+                own = ", or a system of its own on both" if field[-1] == other[-1] == "redfish" else ""
+                found = f"{endpoint.host}:{endpoint.port} is {where} already"
+                yield Problem(field, found, f"an endpoint of its own{own}")
+                break
+        seen.append((field, endpoint))
+    hosts = [(field, endpoint.host) for field, endpoint in seen]
+    for field, host in (*hosts, *_jumps(bench)):
         for path in bench.paths:
-            if _inside(endpoint.host, path.subnet):
-                found = f"{endpoint.host} lies in {path.subnet} of path {path.name}"
+            if _inside(host, path.subnet):
+                found = f"{host} lies in {path.subnet} of path {path.name}"
                 yield Problem(field, found, "an address that is not reached over the card under test")
 
 
@@ -172,13 +178,24 @@ def _endpoints(bench: Bench) -> Iterable[tuple[FieldPath, _Endpoint]]:
         yield (*field, "ssh"), _Endpoint("tcp", ssh.address, ssh.port, via)
         if server.bmc and server.bmc.ipmi:
             yield (*field, "bmc", "ipmi"), _Endpoint("udp", server.bmc.ipmi.address, server.bmc.ipmi.port)
-        if server.bmc and server.bmc.redfish:
-            url = urlsplit(server.bmc.redfish.url)
-            yield (*field, "bmc", "redfish"), _Endpoint("tcp", url.hostname or "", url.port or 443)
+        if server.bmc and (redfish := server.bmc.redfish):
+            url = urlsplit(redfish.url)
+            service = _Endpoint("tcp", url.hostname or "", url.port or 443, system=redfish.system)
+            yield (*field, "bmc", "redfish"), service
         if server.console:
             url = urlsplit(server.console.url)
             host = url.hostname or server.console.url
             yield (*field, "console"), _Endpoint("tcp", host, url.port or 0)
+
+
+def _jumps(bench: Bench) -> Iterator[tuple[FieldPath, str]]:
+    """The address of every machine that SSH goes through; servers may share them."""
+    for role in Role:
+        field: FieldPath = ("servers", role.value, "ssh", "jump")
+        jump = bench.server(role).ssh.jump
+        while jump:
+            yield field, jump.address
+            field, jump = (*field, "jump"), jump.jump
 
 
 def _card_port(card: str, role: Role, key: str) -> FieldPath:
@@ -191,6 +208,12 @@ class _Endpoint:
     host: str
     port: int
     via: str = ""
+    system: str | None = None
+
+    def is_also(self, other: _Endpoint) -> bool:
+        """Is it the same one? Two systems of one Redfish service are not, where both are named."""
+        named = self.system and other.system
+        return replace(self, system=None) == replace(other, system=None) and (not named or self.system == other.system)
 
 
 def _inside(host: str, subnet: IPv4Network) -> bool:
