@@ -251,6 +251,21 @@ cards:
 LAST_PLUG = "    plug: lab/virtual/vbench cable plug b\n"
 
 
+@pytest.mark.parametrize("emulated", ["emulated: false\n", "#\n"])
+def test_only_emulated_cards_have_scaled_rates(edited_bench: Edit, emulated: str) -> None:
+    changes = (("emulated: true\n", emulated), ("rate_scale: 20", "rate_scale: 1"), (LAST_PLUG, LAST_PLUG + CARDS))
+    reason = "and the cards are not emulated; expected 1: a real card is measured at its line rate"
+    assert fault(edited_bench(*changes)) == [
+        f"virtual.yaml:68: paths.1.rate_scale: 20, {reason}",
+        f"virtual.yaml:74: cards.t580.rate_scale: 200, {reason}",
+    ]
+
+
+def test_rates_of_real_cards_may_be_called_unscaled(edited_bench: Edit) -> None:
+    changes = (("emulated: true\n", "#\n"), *[("rate_scale: 20", "rate_scale: 1")] * 2)
+    assert {path.rate_scale for path in load_bench(edited_bench(*changes)).paths} == {1}
+
+
 def test_another_card_has_ports_and_a_scale_of_its_own(edited_bench: Edit) -> None:
     bench = load_bench(edited_bench((LAST_PLUG, LAST_PLUG + CARDS)))
     with_card = bench.with_card("t580")

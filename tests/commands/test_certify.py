@@ -83,6 +83,12 @@ class TestCounting:
 
 
 class TestRun:
+    @pytest.fixture
+    def bench(self, bench: FakeBench) -> FakeBench:
+        """A bench of real cards."""
+        bench.make_real()
+        return bench
+
     @pytest.fixture(autouse=True)
     def is_committed(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         """The lab as committed, whatever lies in this repository."""
@@ -248,7 +254,7 @@ class TestRun:
         self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert suites.is_dir()
-        bench.edit(bench.file, ("servers:\n", "emulated: true\n\nservers:\n"))
+        bench.edit(bench.file, ("emulated: false\n", "emulated: true\n"))
         assert self.run(bench) == 0
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["subject"] == "DEMONSTRATION, emulated card"

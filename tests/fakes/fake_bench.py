@@ -108,6 +108,11 @@ class FakeBench:
         text = text if commands else BENCH_SECTION.sub("", text)
         self.file.write_text(text if cables else CABLE_COMMAND.sub("", text))
 
+    def make_real(self) -> None:
+        """Its cards are no models, and no path is scaled."""
+        text = self.file.read_text().replace("emulated: true", "emulated: false")
+        self.file.write_text(text.replace("rate_scale: 20", "rate_scale: 1"))
+
     def put_in_switch(self) -> None:
         """Path b goes through a managed switch from now on."""
         text = self.file.read_text().replace("paths:\n", f"{SECTION}paths:\n", 1)

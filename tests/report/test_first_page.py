@@ -19,7 +19,7 @@ from niclab.report.allure.allure_results import TestRecord
 from niclab.report.certificate.certificate import certify
 from niclab.report.certificate.coverage import Scope, cover
 from niclab.report.pages.answer import MOST_FIGURES, answer_of, first_reasons, key_figures
-from niclab.report.pages.blocks import Part, Table, Words
+from niclab.report.pages.blocks import Facts, Part, Table, Words
 from niclab.report.pages.condensed import condensed
 from niclab.report.pages.content import content_of
 from niclab.report.pages.not_tested import Kind, untested
@@ -181,6 +181,38 @@ def test_what_was_noted_is_named_on_the_first_page(certificate: dict[str, Any]) 
     (words,) = (each for each in answer_of(certificate)[0].blocks if isinstance(each, Words))
     assert "Ports: The bench file names 1 of the 2 ports. Deviations" in words.text
     assert "its sheet: 2. " in words.text and "does not know: 1. " in words.text and "card: 1." in words.text
+
+
+@pytest.mark.parametrize(
+    ("scales", "said"),
+    [
+        ((40.0, 40.0, 40.0), "line rate / 40 on paths a, b, c: 1000 Mbit/s is 25 Mbit/s"),
+        (
+            (1, 1600.0, 40.0),
+            "line rate / 1600 on path b: 1000 Mbit/s is 0.625 Mbit/s; "
+            "line rate / 40 on path c: 1000 Mbit/s is 25 Mbit/s",
+        ),
+        ((1, 1.0, 1), None),
+    ],
+)
+def test_scaled_rates_are_named_on_the_first_page_and_in_full(
+    certificate: dict[str, Any], scales: tuple[float, ...], said: str | None
+) -> None:
+    paths = [
+        {"name": name, "ends": [f"dut.p{place}", f"peer.p{place}"], "through": "direct", "rate_scale": scale}
+        for place, (name, scale) in enumerate(zip("abc", scales, strict=True))
+    ]
+    ports = {role: [{"name": f"{role}.p{place}"} for place in range(3)] for role in ("dut", "peer")}
+    blank = dict.fromkeys(("pci", "slot", "mac", "pcie_link"), "")
+    servers = {role: {"os": "linux", "ports": [each | blank for each in ports[role]]} for role in ports}
+    certificate["equipment"] = {"servers": servers, "switch": None, "paths": paths}
+    content = content_of(certificate)
+    (whole,) = (each for each in content.parts if each.title == "Card, software and bench")
+    for part in (content.answer[0], whole):
+        facts = dict(next(each for each in part.blocks if isinstance(each, Facts)).rows)
+        assert facts.get("Rates") == said
+    assert html.unescape(certificate_page(certificate)).count("line rate / 40") == (2 if said else 0)
+    assert pages_of_the_answer(certificate) == 1
 
 
 def test_tests_that_did_not_pass_come_before_figures_and_the_others(certificate: dict[str, Any]) -> None:

@@ -128,9 +128,7 @@ PORTS = ", ".join(f'{role}.p{n}: {{pci: "0000:0{n + 1}:00.0"}}' for role in ("du
 def test_an_entry_is_its_cards_however_it_is_written(way: str, edited_bench: Edit) -> None:
     own = WAYS[way].replace("{ports}", f"{{{PORTS}}}")
     rest = REST.replace("\n  ", "\n    ") if "    {rest}" in own else REST
-    file = edited_bench(
-        ("commands:\n", "emulated: true\ncommands:\n"), ("servers:\n", own.replace("{rest}", rest) + "servers:\n")
-    )
+    file = edited_bench(("servers:\n", own.replace("{rest}", rest) + "servers:\n"))
     original = load_bench(file)
     file.write_text(without_other_cards(file.read_text(), "intel-82574l", "virtual.yaml"))
     kept = load_bench(file)

@@ -32,6 +32,7 @@ def bench_problems(bench: Bench) -> Iterator[Problem]:
         yield Problem(
             ("deviations",), "the cards are not emulated", "none: a real card is what its sheet says, or fails"
         )
+    yield from _scale_problems(bench)
     yield from _bmc_problems(bench)
     yield from _port_problems(bench, lambda role, key: ("servers", role.value, "ports", key))
     yield from _card_problems(bench)
@@ -41,6 +42,17 @@ def bench_problems(bench: Bench) -> Iterator[Problem]:
     yield from _path_problems(bench)
     yield from _subnet_problems(bench)
     yield from _endpoint_problems(bench)
+
+
+def _scale_problems(bench: Bench) -> Iterator[Problem]:
+    if bench.emulated:
+        return
+    scales: dict[FieldPath, float] = {("paths", index): path.rate_scale for index, path in enumerate(bench.paths)}
+    scales |= {("cards", card): entry.rate_scale for card, entry in bench.cards.items()}
+    for field, scale in scales.items():
+        if scale != 1:
+            found = f"{scale:g}, and the cards are not emulated"
+            yield Problem((*field, "rate_scale"), found, "1: a real card is measured at its line rate")
 
 
 def _bmc_problems(bench: Bench) -> Iterator[Problem]:

@@ -24,7 +24,7 @@ _MOST_CHARACTERS = 220
 _MOST_REMARKS = 900
 _SUBJECT = (
     *("Card", "PCI id", "Serial", "Qualified driver", "Driver", "Firmware", "System", "Kernel"),
-    *("Bench", "Finished", "Run", "Lab"),
+    *("Bench", "Rates", "Finished", "Run", "Lab"),
 )
 _KEY_KINDS = tuple(
     kind.value
@@ -109,7 +109,11 @@ def _margin(figure: Figure) -> float:
 
 
 def _subject(certificate: Mapping[str, Any]) -> Part:
-    rows = tuple((name, clipped(value, 90)) for name, value in subject_rows(certificate) if name in _SUBJECT)
+    rows = tuple(
+        (name, clipped(value, _MOST_CHARACTERS if name == "Rates" else 90))
+        for name, value in subject_rows(certificate)
+        if name in _SUBJECT
+    )
     noted = [f"{each['about']}: {each['text'].rstrip('.')}" for each in certificate["remarks"]]
     bench, identity = certificate.get("equipment") or {}, certificate.get("identity") or {}
     for title, found in (

@@ -57,6 +57,20 @@ def _software(certificate: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def _rates(certificate: Mapping[str, Any]) -> dict[str, str]:
+    """The scales of the paths; empty where none is scaled."""
+    scaled: dict[float, list[str]] = {}
+    for path in (certificate.get("equipment") or {}).get("paths", ()):
+        if path["rate_scale"] != 1:
+            scaled.setdefault(path["rate_scale"], []).append(path["name"])
+    said = (
+        f"line rate / {scale:g} on path{'s' * (len(names) > 1)} {', '.join(names)}: "
+        f"1000 Mbit/s is {1000 / scale:g} Mbit/s"
+        for scale, names in scaled.items()
+    )
+    return {"Rates": "; ".join(said)} if scaled else {}
+
+
 def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return names and values: card, software, bench, lab."""
     facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
@@ -72,6 +86,7 @@ def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
         "Qualified driver": facts.get(QUALIFIED_DRIVER),
         **{name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *others)},
         "Bench": certificate["bench"],
+        **_rates(certificate),
         **_software(certificate),
         "Started": moment(certificate["started"]),
         "Finished": moment(certificate["finished"]),
