@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,8 @@ from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
 from niclab.run.run_notes import RunNotes
-from niclab.stats.judge import judge_values
-from niclab.stats.questions import at_least
+from niclab.stats.judge import judge_pairs, judge_values
+from niclab.stats.questions import Direction, at_least, not_worse_by
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import Question, figure_of
 
@@ -70,7 +71,15 @@ def test_an_answer_becomes_a_figure() -> None:
     outcome = judge_values([940.0, 941.0, 939.0, 940.5], at_least(900, "sheet x"), "Mbit/s", plan)
     figure = figure_of(Question("dut to peer", outcome))
     assert (figure.kind, figure.at_least, figure.at_most) == (FigureKind.THROUGHPUT, 900, None)
-    assert figure.outcome == outcome.decision.value and "at least 900 (sheet x)" in figure.expected
+    assert figure.outcome == outcome.decision.value and figure.expected == "at least 900 Mbit/s (sheet x)"
+
+
+def test_a_change_is_no_rest_of_the_baseline() -> None:
+    plan = SamplingPlan(first_look=3, met_from=3, most=8)
+    outcome = judge_pairs([(100.0, 100.1), (100.0, 99.9), (100.0, 100.0)], not_worse_by(10, Direction.HIGHER), plan)
+    figure = figure_of(Question("vlan", outcome))
+    assert re.fullmatch(r"\+0\.\d+ % change from baseline, 95% interval -0\.\d+ to \+0\.\d+", figure.found)
+    assert figure.expected == "at most 10 % worse (higher is better)"
 
 
 def test_figures_are_read_back_and_damage_is_found(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_limit_clearly_met() -> None:
     assert found.decision is Decision.MET
     assert found.n == 12
     assert found.reason == (
-        "9411.7 Mbit/s, 95 % interval 9406.4 to 9417.7 (12 runs); expected at least 9200 (sheet x710): met"
+        "9411.7 Mbit/s, 95 % interval 9406.4 to 9417.7 (12 runs); expected at least 9200 Mbit/s (sheet x710): met"
     )
     assert found.warnings == ()
     assert found.low <= found.estimate <= found.high
@@ -51,7 +51,7 @@ def test_limit_clearly_met() -> None:
 def test_limit_clearly_missed() -> None:
     found = judge_values(RUNS, at_least(9500), "Mbit/s", PLAN)
     assert found.decision is Decision.MISSED
-    assert found.reason.endswith("expected at least 9500: missed")
+    assert found.reason.endswith("expected at least 9500 Mbit/s: missed")
 
 
 @pytest.mark.parametrize("made", [3, 11])
@@ -120,7 +120,7 @@ def test_limit_in_the_middle_of_the_runs_spends_the_budget() -> None:
     found = judge_values(RUNS, at_most(9412), "Mbit/s", PLAN)
     assert found.decision is Decision.UNDECIDED
     assert found.n == 12
-    assert found.reason.endswith("expected at most 9412: undecided; the budget of 12 runs is spent")
+    assert found.reason.endswith("expected at most 9412 Mbit/s: undecided; the budget of 12 runs is spent")
     assert [look.n for look in found.looks] == list(range(3, 13))
 
 
@@ -174,7 +174,7 @@ def test_effect_of_a_setting(expected: Expected, decision: Decision) -> None:
     assert found.decision is decision
     assert found.estimate == pytest.approx(-36, abs=4)
     assert f"({found.n} pairs)" in found.reason
-    assert "% of baseline" in found.reason
+    assert "% change from baseline, " in found.reason
 
 
 def test_drift_of_the_bench_cancels_in_pairs() -> None:
@@ -338,9 +338,13 @@ def _result(decision: Decision) -> Outcome:
 def test_verdicts_of_answers() -> None:
     met, missed, open_ = (_result(decision) for decision in DECISIONS)
     conclude({"dut.p0": met})
-    with pytest.raises(CardFailure, match=r"^dut\.p1: 94.* expected at least 9500: missed\ndut\.p2: .* undecided"):
+    with pytest.raises(
+        CardFailure, match=r"^dut\.p1: 94.* expected at least 9500 Mbit/s: missed\ndut\.p2: .* undecided"
+    ):
         conclude({"dut.p0": met, "dut.p1": missed, "dut.p2": open_})
-    with pytest.raises(Undecided, match=r"^dut\.p2: .* at least 9411: undecided; the budget of 12 runs is spent$"):
+    with pytest.raises(
+        Undecided, match=r"^dut\.p2: .* at least 9411 Mbit/s: undecided; the budget of 12 runs is spent$"
+    ):
         conclude({"dut.p0": met, "dut.p2": open_})
     with pytest.raises(ValueError, match="no results"):
         conclude({})

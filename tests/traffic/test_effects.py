@@ -252,7 +252,7 @@ def test_latency_follows_coalescing_with_a_program_of_ours(states: States, trips
 def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: dict[int, str]) -> None:
     trips[50] = trips[18]
     with pytest.raises(
-        CardFailure, match=r"latency: [+-]0\.\d+ % of baseline, .*expected 1\.25 times as much within 10 %"
+        CardFailure, match=r"latency: [+-]0\.\d+ % change from baseline, .*expected 1\.25 times as much within 10 %"
     ):
         ask("latency")
     assert states
@@ -313,7 +313,9 @@ def test_a_step_that_the_system_has_not_leaves_the_others_judged(
 
 def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
     states.rate = lambda _: 49.5
-    with pytest.raises(CardFailure, match=r"^dut\.p0 to peer\.p0, default: [+-]0\.\d+ % of baseline, .*: missed$"):
+    with pytest.raises(
+        CardFailure, match=r"^dut\.p0 to peer\.p0, default: [+-]0\.\d+ % change from baseline, .*: missed$"
+    ):
         Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
 
 

@@ -87,7 +87,7 @@ def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Run, sender: Ro
     message = str(caught.value)
     assert message.startswith(f"{ENDS[sender].format(index)}: 23.50 Mbit/s, 95 % interval ")
     assert message.endswith(
-        "(3 runs); expected at least 42.5 (sheet intel-82574l: 0.85 of line rate, 50 Mbit/s): missed"
+        "(3 runs); expected at least 42.5 Mbit/s (sheet intel-82574l: 0.85 of line rate, 50 Mbit/s): missed"
     )
     assert "\n" not in message
     assert len(measured(taken)) == 2, "what failed is kept as well"
@@ -321,7 +321,7 @@ def test_the_senders_speed_counts_where_the_sheet_knows_none(bench: FakeBench, r
     let_sheet_say(bench, taken, ("speed_mbps: 1000", "speed_mbps: {unknown: test}"))
     negotiate(bench, "dut.p0", 2000)
     Traffic().tcp_should_reach_the_limit(Role.PEER, QUICK)
-    with pytest.raises(CardFailure, match=r"expected at least 85 \(.*line rate, 100 Mbit/s\)") as caught:
+    with pytest.raises(CardFailure, match=r"expected at least 85 Mbit/s \(.*line rate, 100 Mbit/s\)") as caught:
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
     assert "dut.p1" not in str(caught.value)
     assert len(rates.runs) == 4
@@ -541,7 +541,7 @@ class TestTheBaseline:
         with pytest.raises(CardFailure) as caught:
             Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
         message = str(caught.value)
-        assert message.startswith("dut.p1 to peer.p1, baseline: -6.41 % of baseline") and "\n" not in message
+        assert message.startswith("dut.p1 to peer.p1, baseline: -6.41 % change from baseline") and "\n" not in message
         assert re.search(r"\(baseline of 6 days, .*, run \S+\): missed", message)
 
     def test_runs_go_on_until_the_baseline_is_clear_too(self, accepted: Rates) -> None:
@@ -592,7 +592,7 @@ class TestRetransmissions:
         runs, segments = (20, 162310) if each_run == 5 else (8, 64934)  # what is near the limit takes longer
         found = f"{runs * each_run} of {segments} segments sent again: "
         assert first.startswith(f"dut.p0 to peer.p0, retransmissions: {found}")
-        assert "expected at most 0.05 (sheet intel-82574l, retransmitted_percent)" in first
+        assert "expected at most 0.05 percent sent again (sheet intel-82574l, retransmitted_percent)" in first
 
     def test_what_the_tool_does_not_count_is_not_judged(self, rates: Rates) -> None:
         rates.tool_says = {"retransmits": None}

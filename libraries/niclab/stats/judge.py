@@ -27,6 +27,7 @@ from niclab.stats.student import t_quantile, t_upper_tail
 
 FEWEST_OF_A_BASELINE = 3
 _WORTH_SAYING = 0.7
+_CHANGE = "% change from baseline"
 
 
 def judge_values(
@@ -37,7 +38,7 @@ def judge_values(
     Args:
         values: One a run, in time order, warm-up left out.
         expected: The limit.
-        unit: Of the values, for the reason.
+        unit: Of the values, and of the limit.
         plan: How it was measured.
         counted: What each value is of, as a plural.
 
@@ -52,7 +53,8 @@ def judge_values(
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         return guarded(sample[:n], critical, plan.correlation), critical
 
-    case = _Case(sample, at, lambda mean: mean, expected, unit, counted, plan, plan.resolution, met_early=False)
+    limit = expected.in_unit(unit)
+    case = _Case(sample, at, lambda mean: mean, limit, unit, counted, plan, plan.resolution, met_early=False)
     answer = _answer(case)
     far_off = warnings(sample[: answer.n], expected, unit, plan.resolution)
     return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))
@@ -80,7 +82,7 @@ def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: 
         return guarded(sample[:n], critical, plan.correlation), critical
 
     early = plan.met_from is None
-    return _answer(_Case(sample, at, _percent, expected, "% of baseline", "pairs", plan, step, met_early=early))
+    return _answer(_Case(sample, at, _percent, expected, _CHANGE, "pairs", plan, step, met_early=early))
 
 
 def judge_against_baseline(
@@ -121,7 +123,7 @@ def judge_against_baseline(
         return both, t_quantile(tail, both.df)
 
     expected = not_worse_by(tolerance_percent, direction, source)
-    answer = _answer(_Case(sample, at, _percent, expected, "% of baseline", "runs", plan, step, direction))
+    answer = _answer(_Case(sample, at, _percent, expected, _CHANGE, "runs", plan, step, direction))
     return replace(answer, reason=f"{answer.reason}; {between.text}")
 
 
@@ -207,7 +209,7 @@ def _reason(case: _Case, look: Look, effective_n: float) -> str:
     estimate, low, high = rounded(look.estimate, look.low, look.high, signed=case.unit.startswith("%"))
     said = (
         f"{estimate} {case.unit}, {100 * case.plan.level:g} % interval {low} to {high} ({look.n} {case.counted}); "
-        f"expected {case.expected.text}: {look.decision.value}"
+        f"expected {case.expected.said}: {look.decision.value}"
     )
     if case.direction and _change(look, case.direction) is not Change.UNCLEAR:
         said += f"; {_change(look, case.direction).value} than the baseline"

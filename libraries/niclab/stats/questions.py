@@ -8,7 +8,7 @@ one-sided tests of equivalence (Schuirmann 1987).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 from niclab.core.decision import Decision
@@ -31,15 +31,25 @@ class Change(Enum):
 
 @dataclass(frozen=True)
 class Expected:
-    """The true value must lie in ``low`` to ``high`` (one may be infinite). ``text`` says so, and where it is from."""
+    """The true value must lie in ``low`` to ``high`` (one may be infinite). ``text`` says so, ``source`` why."""
 
     text: str
     low: float
     high: float
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not (self.low <= self.high and (math.isfinite(self.low) or math.isfinite(self.high)) and self.text.strip()):
             raise ValueError(f"expected {self.text!r}: {self.low!r} to {self.high!r}; expected a text, and a region")
+
+    @property
+    def said(self) -> str:
+        """The text, and where it is from."""
+        return f"{self.text} ({self.source})" if self.source else self.text
+
+    def in_unit(self, unit: str) -> Expected:
+        """The same limit of a mean, with its unit: ``at least 22.5 Mbit/s``."""
+        return replace(self, text=f"{self.text} {unit}".rstrip())
 
     def decide(self, low: float, high: float) -> Decision:
         """The answer when the true value is known to lie in ``low`` to ``high``."""
@@ -51,29 +61,30 @@ class Expected:
 
 
 def at_least(limit: float, source: str = "") -> Expected:
-    """The mean is ``limit`` or more, in the unit of the values."""
-    return Expected(_of(f"at least {_finite(limit):g}", source), limit, math.inf)
+    """The mean is ``limit`` or more, in the unit of the values, which its judge puts behind it."""
+    return Expected(f"at least {_finite(limit):g}", limit, math.inf, source)
 
 
 def at_most(limit: float, source: str = "") -> Expected:
-    """The mean is ``limit`` or less, in the unit of the values."""
-    return Expected(_of(f"at most {_finite(limit):g}", source), -math.inf, limit)
+    """The mean is ``limit`` or less, in the unit of the values, which its judge puts behind it."""
+    return Expected(f"at most {_finite(limit):g}", -math.inf, limit, source)
 
 
 def raises_by(percent: float, source: str = "") -> Expected:
     """A setting raises the figure by at least ``percent`` % of the baseline."""
-    return Expected(_of(f"at least {_positive(percent):g} % more", source), percent, math.inf)
+    return Expected(f"at least {_positive(percent):g} % more", percent, math.inf, source)
 
 
 def lowers_by(percent: float, source: str = "") -> Expected:
     """A setting lowers the figure by at least ``percent`` % of the baseline."""
-    return Expected(_of(f"at least {_positive(percent, below=100):g} % less", source), -math.inf, -percent)
+    return Expected(f"at least {_positive(percent, below=100):g} % less", -math.inf, -percent, source)
 
 
 def not_worse_by(percent: float, direction: Direction, source: str = "") -> Expected:
     """The figure is worse than its baseline by at most ``percent`` %; an improvement of any size will do."""
-    text = _of(f"at most {_positive(percent, below=100):g} % worse ({direction} is better)", source)
-    return Expected(text, -percent, math.inf) if direction is Direction.HIGHER else Expected(text, -math.inf, percent)
+    text = f"at most {_positive(percent, below=100):g} % worse ({direction} is better)"
+    low, high = (-percent, math.inf) if direction is Direction.HIGHER else (-math.inf, percent)
+    return Expected(text, low, high, source)
 
 
 @dataclass(frozen=True)
@@ -125,10 +136,6 @@ def rounded(estimate: float, low: float, high: float, *, signed: bool = False) -
     sign = "+" if signed else ""
     one, two, three = (f"{number + 0.0:{sign}.{max(0, decimals)}f}" for number in numbers)
     return one, two, three
-
-
-def _of(text: str, source: str) -> str:
-    return f"{text} ({source})" if source else text
 
 
 def _finite(value: float) -> float:

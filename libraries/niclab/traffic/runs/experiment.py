@@ -149,7 +149,7 @@ def figure_of(question: Question) -> NotedFigure:
         question: What was asked, and its answer.
     """
     result, expected = question.result, question.result.expected
-    estimate, low, high = rounded(result.estimate, result.low, result.high)
+    estimate, low, high = rounded(result.estimate, result.low, result.high, signed=result.unit.startswith("%"))
     # the region of a change is in percent of the baseline, not in the unit of the figure
     bounds = (expected.low, expected.high) if result.change is None else (-math.inf, math.inf)
     at_least, at_most = (each if math.isfinite(each) else None for each in bounds)
@@ -157,7 +157,7 @@ def figure_of(question: Question) -> NotedFigure:
         kind=FigureKind.THROUGHPUT if result.unit == "Mbit/s" else FigureKind.TRAFFIC,
         subject=question.subject,
         found=f"{estimate} {result.unit}, {result.level:.0%} interval {low} to {high}",
-        expected=expected.text,
+        expected=expected.said,
         source="",
         outcome=result.decision,
         unit=result.unit,
