@@ -168,6 +168,25 @@ def test_key_figures_are_what_is_not_met_then_the_nearest_of_each_kind() -> None
     assert len(found) == MOST_FIGURES
 
 
+def outages(outcome: Decision, *intervals: tuple[float, float]) -> str:
+    limits = {"at_least": None, "at_most": 1100.0, "value": None, "unit": "ms", "outcome": outcome}
+    (row,) = condensed(figure(kind="failover", low=low, high=high, **limits) for low, high in intervals)
+    return str(row["found"])
+
+
+def test_a_missed_limit_is_shown_with_its_proof() -> None:
+    found = outages(Decision.MISSED, (2300.0, 2350.0), (1101.0, 60000.0))
+    assert found == "2 times: at least 1101 ms, worst at least 2300 ms"
+    found = outages(Decision.MISSED, (1100.2, 1100.4), (1100.04, 1100.3))
+    assert found == "2 times: at least 1100.04 ms, worst at least 1100.2 ms"
+
+
+def test_a_limit_that_is_met_is_shown_as_met_by_a_measured_value() -> None:
+    found = outages(Decision.MET, (10.0, 20.0), (900.0, 1099.7))
+    assert found == "2 times: median at most 1099.7 ms, worst at most 1099.7 ms"
+    assert outages(Decision.MET, (1.0, 1100.0), (1.0, 3.2)).endswith("worst at most 1100 ms")
+
+
 def test_the_first_page_says_how_many_figures_are_not_met(certificate: dict[str, Any]) -> None:
     certificate["figures"] = [figure(), figure(subject="b", outcome="missed"), figure(subject="c", outcome="undecided")]
     titles = [each.title for each in answer_of(certificate)]

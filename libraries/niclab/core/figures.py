@@ -11,6 +11,7 @@ from niclab.core import notes
 from niclab.core.decision import Decision
 
 FILE = "figures.jsonl"
+_MOST_DECIMALS = 6
 
 
 class FigureKind(StrEnum):
@@ -54,6 +55,20 @@ class NotedFigure:
     def __str__(self) -> str:
         source = f" ({self.source})" if self.source else ""
         return f"{self.subject}: {self.found}; expected {self.expected}{source}"
+
+
+def apart(value: float, limit: float | None) -> str:
+    """Return a number with as many decimals as show on which side of its limit it is, none where there is no limit.
+
+    Args:
+        value: The number.
+        limit: Its limit, in the same unit.
+    """
+    texts = (f"{value:.{decimals}f}" for decimals in range(_MOST_DECIMALS))
+    if limit is None:
+        return next(texts)
+    side = (value > limit, value < limit)
+    return next((each for each in texts if (float(each) > limit, float(each) < limit) == side), repr(value))
 
 
 def read(file: Path) -> list[NotedFigure]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from statistics import median
+from statistics import median_high
 from typing import Any
 
 from niclab.core.decision import Decision
+from niclab.core.figures import apart
 
 _OFTEN_MEASURED = ("carrier", "failover", "pcie")
 _ORDER = ("throughput", "failover", "cause", "pcie", "carrier", "traffic")
@@ -55,9 +56,16 @@ def _one_of(group: list[Figure]) -> dict[str, Any]:
     unit = first["unit"]
     best = [each["value"] if each["value"] is not None else each["high"] for each in group]
     lows = [each["low"] for each in group if each["low"] is not None]
-    first |= {"value": median(best), "low": min(lows) if lows else min(best), "high": max(e["high"] for e in group)}
+    first |= {
+        "value": median_high(best),
+        "low": min(lows) if lows else min(best),
+        "high": max(e["high"] for e in group),
+    }
+    if first["outcome"] == Decision.MISSED and len(lows) == len(group) and first["at_most"] is not None:
+        least, worst = (apart(each, first["at_most"]) for each in (min(lows), max(lows)))
+        first["found"] = f"{len(group)} times: at least {least} {unit}, worst at least {worst} {unit}"
+        return first
     bound = "" if all(each["value"] is not None for each in group) else "at most "
-    first["found"] = (
-        f"{len(group)} times: median {bound}{median(best):.0f} {unit}, worst {bound}{first['high']:.0f} {unit}"
-    )
+    middle, worst = (apart(each, first["at_most"]) for each in (first["value"], first["high"]))
+    first["found"] = f"{len(group)} times: median {bound}{middle} {unit}, worst {bound}{worst} {unit}"
     return first
