@@ -218,18 +218,6 @@ def test_login_errors_are_told_apart(
     assert PASSWORD not in str(raised.value)
 
 
-def test_one_lost_ping_is_no_dead_bmc(bmc: Ipmi, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, faults = FakeLan.establish_session, [errors.IpmiConnectionError("no response")]
-
-    def establish(self: FakeLan, session: object) -> None:
-        if faults:
-            raise faults.pop()
-        real(self, session)
-
-    monkeypatch.setattr(FakeLan, "establish_session", establish)
-    assert bmc.power_status() is PowerState.OFF
-
-
 @pytest.mark.parametrize(
     ("code", "kind", "words"),
     [

@@ -1,8 +1,8 @@
 """IPMI 2.0 over LAN (RMCP+), in pure Python by python-ipmi 0.6.1.
 
-Three things of the library are dealt with here: it keeps no deadline over a whole call (:class:`_Lan`), it makes the
-keys of cipher suite 17 in a way no BMC does (:class:`_Keys`), and at DEBUG level it logs the session with its password
-(its logger is silenced below WARNING).
+Four things of the library are dealt with here: it keeps no deadline over a whole call, it logs in only to BMCs that
+answer a ping (both :class:`_Lan`), it makes the keys of cipher suite 17 in a way no BMC does (:class:`_Keys`), and at
+DEBUG level it logs the session with its password (its logger is silenced below WARNING).
 """
 
 from __future__ import annotations
@@ -125,6 +125,9 @@ class _Lan(RmcpPlus):  # type: ignore[misc]  # pyipmi has no types
         self.patience: Deadline | None = None
         self._keys: Any = None
         self._integrity_key = b""
+
+    def ping(self) -> None:
+        """Nothing: a session needs no ASF presence pong (IPMI v2.0, 13.15), and OpenBMC is also built without it."""
 
     def _rakp(self, session: Any, suite: Any, session_id: int) -> Any:
         self._integrity_key = super()._rakp(session, suite, session_id)
@@ -293,15 +296,10 @@ class Ipmi(Bmc):
 
 
 def _log_in(connection: Any) -> None:
-    """Open the session; ask again when a ping was lost, or all sessions are taken: others end theirs."""
-    lost = False
+    """Open the session; ask again when all sessions are taken: others end theirs."""
     while True:
         try:
             return connection.open()  # type: ignore[no-any-return]
-        except errors.IpmiConnectionError:  # the library pings once; one lost datagram is no dead BMC
-            if lost:
-                raise
-            lost = True
         except errors.MessageStatusCodeError as error:
             if error.msc not in _NO_ROOM_STATUS or not connection.interface.waits():
                 raise
