@@ -148,11 +148,12 @@ class _PasswordServer(asyncssh.SSHServer):
 
 @pytest.fixture
 def password_endpoint(tmp_path: Path) -> Iterator[SshEndpoint]:
-    """An in-process server that wants a password and prints the command it was given."""
+    """An in-process server that wants a password and prints the command it was given, and runs an ``echo`` before."""
     key = asyncssh.generate_private_key("ssh-ed25519")
 
     async def answer(process: asyncssh.SSHServerProcess[str]) -> None:
-        process.stdout.write(process.command or "")
+        echo, _, command = (process.command or "").partition("; ")
+        process.stdout.write(f"{echo.removeprefix('echo ')}\n{command}")
         process.exit(0)
 
     async def start() -> asyncssh.SSHAcceptor:

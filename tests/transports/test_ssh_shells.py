@@ -282,14 +282,63 @@ def test_a_server_without_sessions_to_spare_still_runs_commands(server: Throwawa
         assert [host.run(f"echo {n}").stdout for n in range(3)] == ["0\n", "1\n", "2\n"]
 
 
-def test_a_login_shell_that_prints_does_no_harm(server: ThrowawaySshd) -> None:
+def _force(server: ThrowawaySshd, command: str) -> None:
+    """The login shell runs this instead of the command that it is given."""
     config = server.directory / "sshd_config"
-    config.write_text(config.read_text() + 'ForceCommand echo welcome; eval "$SSH_ORIGINAL_COMMAND"\n')
+    config.write_text(config.read_text() + f"ForceCommand {command}\n")
     server.stop()
     server.start()
+
+
+def test_a_login_shell_that_prints_does_no_harm(server: ThrowawaySshd) -> None:
+    _force(server, 'echo welcome; eval "$SSH_ORIGINAL_COMMAND"')
     with SshHost(server.endpoint) as host:
-        assert host.run("echo first").stdout.endswith("first\n")
+        assert host.run("echo first").stdout == "first\n"
         assert host.run("echo second").stdout == "second\n"
+
+
+@pytest.mark.parametrize("greeting", ["echo welcome", "printf welcome", "echo w; sleep 0.1; seq 9999", "echo w >&2"])
+def test_a_greeting_is_in_no_output_of_a_channel_of_its_own(
+    server: ThrowawaySshd, greeting: str, tmp_path: Path
+) -> None:
+    _force(server, f'{greeting}; eval "$SSH_ORIGINAL_COMMAND"')
+    file = tmp_path / "file"
+    with SshHost(server.endpoint) as host:
+        assert host.run("cat", stdin="given").stdout == "given"
+        assert host.run("echo $$ >/dev/null; echo own").stdout == "own\n"
+        host.put_text("hi", str(file))
+        assert file.read_text() == "hi"
+        job = host.start("echo job")
+        assert job.wait(20).stdout == "job\n"
+        job.stop()
+
+
+def test_a_greeting_costs_no_request(server: ThrowawaySshd) -> None:
+    _force(server, f'echo x >>{server.directory}/begun; echo welcome; eval "$SSH_ORIGINAL_COMMAND"')
+    with SshHost(server.endpoint) as host:
+        host.put_text("hi", str(server.directory / "file"))
+    assert (server.directory / "begun").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(("forced", "status"), [("echo no shell for you; exit 1", 1), ("echo a menu", 0)])
+def test_a_login_shell_that_runs_nothing_is_a_fault(server: ThrowawaySshd, forced: str, status: int) -> None:
+    _force(server, forced)
+    said = f"was not run: the login shell ended with exit status {status}; received so far: '(no shell|a menu)"
+    with SshHost(server.endpoint) as host:
+        for ask in (lambda: host.run("true"), lambda: host.put_text("hi", "/nowhere/x"), lambda: host.start("true")):
+            with pytest.raises(BenchFault, match=said):
+                ask()
+
+
+def test_a_file_whose_length_cannot_be_read_back_is_a_fault(server: ThrowawaySshd, tmp_path: Path) -> None:
+    (server.directory / "wc").write_text("#!/bin/sh\necho many\n")
+    (server.directory / "wc").chmod(0o755)
+    _force(server, f'PATH={server.directory}:$PATH; eval "$SSH_ORIGINAL_COMMAND"')
+    with (
+        SshHost(server.endpoint) as host,
+        pytest.raises(BenchFault, match=f"{tmp_path}/f: wc -c prints 'many'; expected the 2 bytes written"),
+    ):
+        host.put_text("hi", f"{tmp_path}/f")
 
 
 @pytest.fixture

@@ -159,8 +159,10 @@ class SshHost:
         result = _result(what, ended)
         if not result.succeeded:
             raise BenchFault(f"{self.name}: {what}: {result.ending}; stderr: {tail(result.stderr)}")
-        if int(result.stdout) != len(data):
-            raise BenchFault(f"{self.name}: {remote} has {int(result.stdout)} bytes after {len(data)} were written")
+        if result.stdout.strip() != str(len(data)):
+            raise BenchFault(
+                f"{self.name}: {remote}: wc -c prints {tail(result.stdout)}; expected the {len(data)} bytes written"
+            )
 
     def read_text(self, remote: str, *, timeout_s: float = 60) -> str:
         """Return the content of the file ``remote``; also for files of /proc and /sys, whose length says nothing."""

@@ -12,7 +12,7 @@ from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.ssh.ssh_link import SshLink, SshStream
 from niclab.transports.ssh.ssh_pool import PooledShell, ShellPool
-from niclab.transports.ssh.ssh_stream import Ended, NoAnswer, NotStarted, Output, is_overdue, time_for, too_much
+from niclab.transports.ssh.ssh_stream import Ended, LineOutput, NoAnswer, NotStarted, is_overdue, time_for, too_much
 
 # sshd allows 10 sessions a connection (MaxSessions of sshd_config) and counts an ended one until it has handled the
 # whole packet burst in which we closed it: a burst may end as many sessions as it begins. Seen with 8: "open failed".
@@ -86,12 +86,12 @@ class SshCommands:
         name = self._name
         connection = await self._link.connection(deadline)
         limit_s = time_for(name, command, timeout_s, deadline)
-        output = Output()
+        output = LineOutput()
         stream: SshStream | None = None
         began = time.monotonic()
         try:
             async with asyncio.timeout(deadline.left):
-                stream = await self._link.open_stream(connection, wire(limit_s), output.add, command)
+                stream = await self._link.open_stream(connection, wire(limit_s), output.add, command, output.first)
         except TimeoutError:
             connection.abort()
             raise self._no_answer(command, deadline) from None
@@ -107,6 +107,11 @@ class SshCommands:
             raise too_much(name, command)
         if stream.exit_status is None and stream.signal is None:
             raise ConnectionLost(f"{name}: {command!r}: connection lost after {seconds:.1f} s; {output.received}")
+        if stream.signal is None and not output.begun:
+            raise BenchFault(
+                f"{name}: {command!r} was not run: the login shell ended with exit status {stream.exit_status}; "
+                f"{output.received}; expected a shell that runs commands"
+            )
         status = stream.exit_status if stream.signal is None else None
         overdue = is_overdue(status, stream.signal, seconds, limit_s)
         return Ended(status, stream.signal, bytes(output.stdout), bytes(output.stderr), seconds, limit_s, overdue)

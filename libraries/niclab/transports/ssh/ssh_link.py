@@ -190,7 +190,12 @@ class SshLink:
         return None if shown is None or shown in listed else shown
 
     async def open_stream(
-        self, connection: asyncssh.SSHClientConnection, wire: str, receive: Receiver, what: str = "a shell"
+        self,
+        connection: asyncssh.SSHClientConnection,
+        wire: str,
+        receive: Receiver,
+        what: str = "a shell",
+        first: str = "",
     ) -> SshStream:
         """Start ``wire`` on a new channel. A host that has no session left is asked again for a second.
 
@@ -199,6 +204,7 @@ class SshLink:
             wire: The command line for the login shell.
             receive: Takes each part of its output.
             what: The subject of messages after the host.
+            first: Goes ahead of ``wire`` for the login shell, not as root.
 
         Raises:
             NotStarted: The connection is gone, ``wire`` has certainly not run.
@@ -207,7 +213,7 @@ class SshLink:
         """
         for attempts_left in reversed(range(_OPENING_ATTEMPTS)):
             try:
-                return await _start(connection, self._as_root(wire), receive)
+                return await _start(connection, first + self._as_root(wire), receive)
             except asyncssh.ChannelOpenError as error:
                 dead = await _is_dead(connection)
                 if dead or attempts_left == 0 or error.code != asyncssh.OPEN_CONNECT_FAILED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -95,6 +96,29 @@ class Output:
         """The output so far, for messages."""
         stdout, stderr = to_text(bytes(self.stdout)), to_text(bytes(self.stderr))
         return f"received so far: {tail(stdout)}, on stderr: {tail(stderr)}"
+
+
+class LineOutput(Output):
+    """Output of one command line for a login shell, without what that shell printed before (.bashrc, .cshrc, a motd).
+
+    Attributes:
+        first: Goes ahead of the command line: it prints a random token, behind which the command's own stdout begins.
+        begun: The token has come.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        token = secrets.token_hex(16)
+        self.first = f"echo {token}; "  # a builtin of every login shell, csh too
+        self.begun = False
+        self._token = f"{token}\n".encode()
+
+    def add(self, data: bytes, on_stderr: bool) -> None:
+        """Append ``data``; what comes before the token is dropped when that comes."""
+        super().add(data, on_stderr)
+        if not self.begun and (at := self.stdout.find(self._token)) >= 0:
+            del self.stdout[: at + len(self._token)]
+            self.begun = True
 
 
 def to_text(data: bytes) -> str:
