@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -136,8 +137,6 @@ def test_the_event_log_is_found_with_the_manager_and_read_over_its_pages(bmc: Re
     ("entry", "words"),
     [
         ({"Id": "1"}, "Message None; expected both"),
-        ({"Id": "1", "Message": "x", "Created": "yesterday"}, "yesterday"),
-        ({"Id": "1", "Message": "x", "Created": "2026-11-21T10:00:00"}, "expected a time with its zone"),
     ],
 )
 def test_a_log_entry_that_cannot_be_read_is_a_fault(
@@ -146,6 +145,48 @@ def test_a_log_entry_that_cannot_be_read_is_a_fault(
     service.resources[ENTRIES] = {"Members": [entry]}
     with pytest.raises(BenchFault, match=words):
         bmc.sel()
+
+
+@pytest.mark.parametrize(
+    "created", ["0000-00-00T00:00:00Z", "2026-11-21T10:00:00", "2018-01-01 10:00:00", "yesterday", "", 1545193714, None]
+)
+def test_a_time_that_cannot_be_used_costs_no_entry(bmc: Redfish, service: FakeService, created: object) -> None:
+    good = {"Id": "2", "Message": "Hot", "Created": "2023-03-01T10:00:00-06:00"}
+    service.resources[ENTRIES] = {"Members": [{"Id": "1", "Message": "AC lost", "Created": created}, good]}
+    moment = datetime(2023, 3, 1, 16, tzinfo=UTC)
+    assert [(e.id, e.event, e.time) for e in bmc.sel()] == [("1", "AC lost", None), ("2", "Hot", moment)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "event"),
+    [
+        ({"Message": "", "MessageId": "Base.1.0.Hot"}, "Base.1.0.Hot"),
+        ({"MessageId": "Base.1.0.Hot"}, "Base.1.0.Hot"),
+        ({"Message": ""}, "no words"),
+        ({"Message": "\0", "MessageId": None}, "no words"),
+    ],
+)
+def test_an_entry_without_words_is_an_entry(
+    bmc: Redfish, service: FakeService, fields: dict[str, str | None], event: str
+) -> None:
+    service.resources[ENTRIES] = {"Members": [{"Id": "1", **fields}]}
+    assert [entry.event for entry in bmc.sel()] == [event]
+
+
+def test_a_sensor_without_a_name_has_that_of_its_kind_and_place(bmc: Redfish, service: FakeService) -> None:
+    """HPE iLO 4's PowerControl has neither Name, MemberId nor Id."""
+    unnamed = {"PowerCapacityWatts": 500, "PowerConsumedWatts": 73, "PowerLimit": {"LimitInWatts": None}}
+    service.resources[f"{CHASSIS}/Power"] = {"PowerControl": [{"Name": "All", "PowerConsumedWatts": 90}, unnamed]}
+    assert [(s.name, s.value) for s in bmc.sensors()][-2:] == [("All", 90.0), ("power 1", 73.0)]
+
+
+def test_a_sensor_resource_without_a_name_has_that_of_its_kind_and_place(bmc: Redfish, service: FakeService) -> None:
+    path = f"{CHASSIS}/Sensors"
+    service.resources[CHASSIS] = {"Sensors": link(path)}
+    service.resources[path] = members(f"{path}/a", f"{path}/b")
+    service.resources[f"{path}/a"] = {"Id": "a", "Reading": 1}
+    service.resources[f"{path}/b"] = {"ReadingType": "Temperature", "Reading": 24.5}
+    assert [(s.name, s.value) for s in bmc.sensors()] == [("a", 1.0), ("temperature 1", 24.5)]
 
 
 def test_pages_that_run_in_a_circle_end(bmc: Redfish, service: FakeService) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -79,8 +80,8 @@ class Redfish(Bmc):
         for resource in resources:
             yield from self._read(lambda thing: list(redfish_records.sensors_of_arrays(thing)), resource)
         if not resources and "Sensors" in chassis:
-            for member in self._members(self._link(chassis, "Sensors")):
-                yield self._read(redfish_records.sensor_of_member, member)
+            for index, member in enumerate(self._members(self._link(chassis, "Sensors"))):
+                yield self._read(partial(redfish_records.sensor_of_member, index=index), member)
 
     def _system(self) -> Json:
         if self._system_path is None:

@@ -91,29 +91,27 @@ def sensors_of_arrays(resource: Json) -> Iterator[Sensor]:
         ValueError: For a reading that is no number.
     """
     for array, kind, reading, unit in _ARRAYS:
-        for item in resource.get(array) or ():
+        for index, item in enumerate(resource.get(array) or ()):
             shown = plain(str(item.get("ReadingUnits", unit))) if kind is SensorKind.FAN else unit
             shown = "%" if shown == "Percent" else shown
-            yield _sensor(item, kind, item.get(reading), shown)
+            yield _sensor(item, index, kind, item.get(reading), shown)
 
 
-def sensor_of_member(resource: Json) -> Sensor:
-    """A Sensor resource.
+def sensor_of_member(resource: Json, index: int) -> Sensor:
+    """A Sensor resource, the one at ``index`` (from 0) of its collection.
 
     Raises:
         ValueError: For a reading that is no number.
     """
     kind = _READING_TYPES.get(str(resource.get("ReadingType")), SensorKind.OTHER)
     unit = resource.get("ReadingUnits")
-    return _sensor(
-        resource, kind, resource.get("Reading"), None if unit is None else _UNITS.get(unit, plain(str(unit)))
-    )
+    shown = None if unit is None else _UNITS.get(unit, plain(str(unit)))
+    return _sensor(resource, index, kind, resource.get("Reading"), shown)
 
 
-def _sensor(item: Json, kind: SensorKind, reading: object, unit: str | None) -> Sensor:
-    name = plain(str(item.get("Name") or item.get("FanName") or item.get("MemberId") or item.get("Id") or ""))
-    if not name:
-        raise ValueError(f"a sensor without Name: {item!r}")
+def _sensor(item: Json, index: int, kind: SensorKind, reading: object, unit: str | None) -> Sensor:
+    named = item.get("Name") or item.get("FanName") or item.get("MemberId") or item.get("Id") or ""
+    name = plain(str(named)) or f"{kind.value} {index}"  # HPE iLO 4 gives its PowerControl no name at all
     status = item.get("Status") or {}
     if reading is None or status.get("State", "Enabled") not in ("Enabled", "StandbyOffline"):
         return Sensor(name, kind, None, unit, SensorStatus.UNAVAILABLE)
@@ -132,20 +130,27 @@ def sel_entry(entry: Json) -> SelEntry:
     """A LogEntry.
 
     Raises:
-        ValueError: Without an Id or Message, and for a time that cannot be read.
+        ValueError: Without an Id, or neither Message nor MessageId.
     """
     identity, message = entry.get("Id"), entry.get("Message")
-    if not identity or not message:
+    event = plain(str(message or entry.get("MessageId") or ""))
+    if not identity or not (event or message is not None):
         raise ValueError(f"a log entry with Id {identity!r} and Message {message!r}; expected both")
-    created = entry.get("Created")
-    moment = None if created is None else datetime.fromisoformat(created)
-    if moment is not None and moment.tzinfo is None:
-        raise ValueError(f"log entry {identity}: Created is {created!r}; expected a time with its zone")
     sensor = entry.get("SensorType")
     if not sensor and entry.get("SensorNumber") is not None:
         sensor = f"sensor {entry['SensorNumber']}"
     asserted = {"Assert": True, "Deassert": False}.get(str(entry.get("EntryCode")))
-    return SelEntry(plain(str(identity)), moment, plain(str(sensor or "")) or None, plain(str(message)), asserted)
+    moment = _moment(entry.get("Created"))
+    return SelEntry(plain(str(identity)), moment, plain(str(sensor or "")) or None, event or "no words", asserted)
+
+
+def _moment(created: object) -> datetime | None:
+    """A time with its zone; None for another, as of a BMC whose clock was not set: ``0000-00-00T00:00:00Z``."""
+    try:
+        moment = datetime.fromisoformat(created) if isinstance(created, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
 
 
 def error_words(body: object) -> str:
