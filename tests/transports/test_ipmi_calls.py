@@ -15,6 +15,7 @@ from pyipmi import errors
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports.bmc import bmc as bmc_module
 from niclab.transports.bmc import ipmi
 from niclab.transports.bmc.bmc import (
     CommandRefused,
@@ -103,6 +104,44 @@ def test_set_power_asks_a_silent_bmc_again(bmc: Ipmi, fake: FakeBmc, monkeypatch
     monkeypatch.setattr(fake, "_answer", moody)
     bmc.set_power(PowerState.ON, within_s=5)
     assert next(answers, "all asked") == "all asked"
+
+
+@pytest.mark.parametrize(("state", "code"), [(PowerState.ON, 1), (PowerState.OFF, 0)])
+@pytest.mark.parametrize("second", [OK, b"\xd5", b"\x00\x00\x00"], ids=["taken", "refused", "too long"])
+def test_set_power_orders_again_what_was_taken_and_forgotten(
+    bmc: Ipmi, fake: FakeBmc, monkeypatch: pytest.MonkeyPatch, state: PowerState, code: int, second: bytes
+) -> None:
+    """The order names the state; a refusal of the second one changes nothing, the third is taken again."""
+    monkeypatch.setattr(bmc_module, "ORDER_AGAIN_S", 0.3)
+    monkeypatch.setattr(bmc_module, "ASK_AGAIN_EVERY_S", 0.01)
+    fake.on, sent = state is PowerState.OFF, list[int]()
+
+    def forgetful(data: bytes) -> bytes:
+        sent.append(data[0])
+        fake.on = (state is PowerState.ON) if len(sent) == 3 else fake.on
+        return second if len(sent) == 2 else OK
+
+    monkeypatch.setattr(fake, "_control", forgetful)
+    bmc.set_power(state, within_s=20)
+    assert sent == [code] * 3
+
+
+def test_set_power_gives_a_slow_server_its_time(bmc: Ipmi, fake: FakeBmc) -> None:
+    fake.stuck = True
+    with pytest.raises(BenchFault, match="power is not on within"):
+        bmc.set_power(PowerState.ON, within_s=1)
+    assert fake.commands.count((CHASSIS, 0x02)) == 1
+    assert bmc_module.ORDER_AGAIN_S >= 10, "BMCs take up to 10 s to carry out an order"
+
+
+def test_set_power_says_why_the_last_order_was_refused(
+    bmc: Ipmi, fake: FakeBmc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bmc_module, "ORDER_AGAIN_S", 0.01)
+    answers = iter([OK])
+    monkeypatch.setattr(fake, "_control", lambda _: next(answers, b"\xd5"))
+    with pytest.raises(BenchFault, match=r"within 1 s; last seen: off; dut BMC: power on: refused with .* 0xd5"):
+        bmc.set_power(PowerState.ON, within_s=1)
 
 
 @pytest.mark.parametrize("within_s", [0, -1, float("nan"), float("inf")])

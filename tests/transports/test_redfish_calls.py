@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from fake_redfish import CHASSIS, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, link, members
+from fake_redfish import CHASSIS, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, Json, link, members
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.transports.bmc.bmc import CommandRefused, PowerState, SensorKind, SensorStatus
@@ -91,6 +91,29 @@ def test_set_power_says_the_last_state_when_the_power_is_stuck(bmc: Redfish, ser
     service.stuck = True
     with pytest.raises(BenchFault, match=r"power is not on within 0\.3 s; last seen: off"):
         bmc.set_power(PowerState.ON, within_s=0.3)
+
+
+@pytest.mark.parametrize(("state", "sent"), [(PowerState.ON, "ForceOn"), (PowerState.OFF, "ForceOff")])
+def test_set_power_orders_again_what_was_taken_and_forgotten(
+    bmc: Redfish, service: FakeService, monkeypatch: pytest.MonkeyPatch, state: PowerState, sent: str
+) -> None:
+    """The order names the state: it is never a press of the button, which a service may offer as well."""
+    monkeypatch.setattr("niclab.transports.bmc.bmc.ORDER_AGAIN_S", 0.3)
+    system = service.resources[SYSTEM]
+    system["PowerState"] = "Off" if state is PowerState.ON else "On"
+    types = ["PushPowerButton", "ForceOn", "ForceOff"]
+    system["Actions"]["#ComputerSystem.Reset"]["ResetType@Redfish.AllowableValues"] = types
+    own, forgotten = service.carry_out, list[str]()
+
+    def carry_out(method: str, path: str, body: Json | None) -> tuple[int, Json | str]:
+        if path == RESET and not forgotten:
+            forgotten.append(path)
+            return 204, ""
+        return own(method, path, body)
+
+    monkeypatch.setattr(service, "carry_out", carry_out)
+    bmc.set_power(state, within_s=20)
+    assert [body for method, _, body, *_ in service.requests if method == "POST"] == 2 * [{"ResetType": sent}]
 
 
 def test_sensors_of_thermal_and_power(bmc: Redfish) -> None:

@@ -11,10 +11,13 @@ from typing import Protocol
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline, until
-from niclab.transports import AuthenticationFailed, ConnectionLost
+from niclab.transports import AuthenticationFailed
 
 POLL_POWER_EVERY_S = 0.2
 """Interval between questions about the power while a change is waited for; BMCs take 0.1 s to 10 s to carry one out."""
+ORDER_AGAIN_S = 10.0
+"""Time after which a change that was taken and is not there is ordered again. A BMC that is slow has carried it out by
+then; Lenovo's take "power on" right after a power off, and forget it."""
 NOT_NOW_WITHIN_S = 20.0
 """Time for which one call asks a BMC again that says "not now"; :meth:`Bmc.set_power` has its own deadline."""
 ASK_AGAIN_EVERY_S = 0.5
@@ -156,8 +159,9 @@ class Bmc(Protocol):
     def set_power(self, state: PowerState, within_s: float) -> None:
         """Switch the power (a server that is there already is left alone) and wait until the BMC reports it.
 
-        Until the deadline a BMC that is silent, refuses or answers nonsense is asked again. The order, which may be
-        carried out twice without harm, is given again until an answer says that it was taken.
+        Until the deadline a BMC that is silent, refuses or answers nonsense is asked again. The order is given again
+        until an answer says that it was taken, and where the state is not there :data:`ORDER_AGAIN_S` later. It names
+        the state ("on" or "off", never a press of the button) and may be carried out twice without harm.
 
         Args:
             state: The power that is wanted.
@@ -198,16 +202,16 @@ class _Switch:
     def __init__(self, bmc: Bmc, state: PowerState) -> None:
         self._bmc, self._state = bmc, state
         self._action = PowerAction.ON if state is PowerState.ON else PowerAction.OFF
-        self._taken, self._order_after = False, Deadline(0)
+        self._order_after = Deadline(0)
         self._seen = self._refusal = ""
 
     @property
     def last(self) -> str:
-        """The state that was seen last, and why the order was not taken."""
+        """The state that was seen last, and why the last order was not taken."""
         return f"{self._seen}; {self._refusal}" if self._refusal else self._seen
 
     def reached(self) -> bool:
-        """Look at the power, and order the change unless an earlier order was taken."""
+        """Look at the power, and order the change unless an order was just given."""
         try:
             found = self._bmc.power_status()
         except (AuthenticationFailed, InsufficientPrivilege):
@@ -216,15 +220,17 @@ class _Switch:
             self._seen = str(fault)
             return False
         self._seen = found.value
-        if found is not self._state and not self._taken and self._order_after.expired:
+        if found is not self._state and self._order_after.expired:
             self._order()
         return found is self._state
 
     def _order(self) -> None:
-        """Order the change. Servers that are just being switched refuse at first; a lost answer says nothing."""
+        """Order the change. Servers that are just being switched refuse it; a lost answer says nothing."""
         try:
             self._bmc.control(self._action)
-        except (ConnectionLost, CommandRefused) as fault:
+        except (AuthenticationFailed, InsufficientPrivilege):
+            raise
+        except BenchFault as fault:
             self._refusal, self._order_after = str(fault), Deadline(ASK_AGAIN_EVERY_S)
         else:
-            self._refusal, self._taken = "", True
+            self._refusal, self._order_after = "", Deadline(ORDER_AGAIN_S)
