@@ -330,6 +330,50 @@ def test_a_system_that_is_slow_to_ask_for_the_password(tmp_path: Path, monkeypat
             console.login("root", "pass word!", 10)
 
 
+def _foreign(question: str) -> Talker:
+    """A getty and a login of another language."""
+    talker = Talker()
+
+    def reply(data: bytes) -> bytes:
+        if data == b"\r":
+            return b"\r\nAnmeldung fehlgeschlagen\r\ndut login: " if b"root" in talker.received else b"dut login: "
+        if data == b"root\r":
+            return b"root\r\n" + question.encode()
+        return b"\r\n# " if data == b"pass word!\r" else echo_of_ends(data)
+
+    talker.reply = reply
+    return talker
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Passwort: ", "Mot de passe : ", "Mot de passe\u00a0: ", "Contraseña: ", "Senha: ", "Palavra-passe: ", "Hasło: ",
+     "Heslo: ", "Пароль: ", "密码：", "密碼：", "パスワード: "],
+)  # fmt: skip
+def test_a_password_is_asked_for_in_other_languages(tmp_path: Path, question: str) -> None:
+    talker = _foreign(question)
+    with running(talker):
+        endpoint = ConsoleEndpoint("dut console", talker.url, "root", "pass word!", tmp_path / "console.log")
+        with SerialConsole(endpoint) as console:
+            console.login("root", "pass word!", 20)
+    assert bytes(talker.received[:17]) == b"\rroot\rpass word!\r"
+
+
+def test_a_question_in_an_unknown_language_is_quoted_and_gets_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console_shell, "_WAKE_EVERY_S", 0.5)
+    talker = _foreign("Lösenord: ")
+    with running(talker):
+        endpoint = ConsoleEndpoint("dut console", talker.url, "root", "pass word!", tmp_path / "console.log")
+        with (
+            SerialConsole(endpoint) as console,
+            pytest.raises(NotSeen, match="dut console: after user root it asks 'Lösenord:'; expected 'Password:' or"),
+        ):
+            console.login("root", "pass word!", 20)
+    assert bytes(talker.received) == b"\rroot\r", "no empty password"
+
+
 def test_a_console_of_a_known_speed_names_it() -> None:
     """Lines of the lab's own have the speed of the bench file."""
     endpoint = ConsoleEndpoint("dut console", "rfc2217://192.0.2.1:7010", "root", "pass word!", Path("log"), 9600)

@@ -19,14 +19,22 @@ from niclab.transports import AuthenticationFailed
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\^_]|\x1b\][^\x07]*\x07")
 _LINE_LIMIT = 1000  # of one typed line; the smallest line buffer met: 1024 (FreeBSD's TTYHOG)
 _END = r"(?:\x1b\[[0-?]*[ -/]*[@-~])*\Z"
+_PASSWORD = (  # "Password: " in English, German, French, Spanish, Portuguese, Polish, Czech, Russian, Chinese, Japanese
+    r"(?:[Pp]assword|Passwort|Mot de passe|Contraseña|Senha|Palavra-passe|Hasło|Heslo|Пароль|密码|密碼|パスワード)"
+    rf"(?: for \w+)?[ \u00a0\u202f]?[:\uff1a] ?{_END}"
+)
 _LOGIN = re.compile(
     # banners and messages of the day have all of these words, but neither alone on a line nor waiting behind them
     r"(?P<refused>^[\r ]*(?:Login incorrect|Authentication failure)\.?[\r ]*\n)"
     rf"|(?P<login>^[\r ]*(?:\S+ )?login: ?{_END})"
-    rf"|(?P<password>[Pp]assword(?: for \w+)?: ?{_END})"
+    rf"|(?P<password>{_PASSWORD})"
     rf"|(?P<prompt>[#$%>] ?{_END})",
     re.MULTILINE,
 )
+_NAMED = re.compile(
+    rf"{_LOGIN.pattern}|^[\r ]*(?P<question>(?![^\n]*{_PASSWORD})[^\s:][^\n]*[:\uff1a]) ?{_END}", re.MULTILINE
+)
+"""The same once the user is named: what else ends in a colon may ask for the password, in another language."""
 _NEXT = re.compile(r"\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|\Z)|\Z)|(?P<word>(?=[^\x1b ]))")
 RESTS_S = 0.3
 """Assumption: time in s for which a prompt is the last that was said. Console servers hand over within 0.1 s."""
@@ -95,13 +103,19 @@ def login(terminal: Terminal, user: str, password: str, within_s: float) -> None
     named = answered = asked = False
     while not deadline.expired:
         try:
-            found = terminal.expect(_LOGIN, min(_WAKE_EVERY_S, deadline.left)).groups
+            found = terminal.expect(_NAMED if named and not asked else _LOGIN, min(_WAKE_EVERY_S, deadline.left)).groups
         except NotSeen:
             answered = False
             terminal.send_line("")
             continue
-        if not found["refused"] and not _rests(terminal, deadline):
+        question = found.get("question")
+        if not found["refused"] and not _rests(terminal, deadline, _WAKE_EVERY_S if question else RESTS_S):
             continue
+        if question:  # a Return would be an empty password, and pam_faillock counts those
+            raise NotSeen(
+                f"{terminal.name}: after user {user} it asks {question!r}; expected 'Password:' or a shell; "
+                "set the language of the console's getty to English (LANG=C)"
+            )
         if asked and not found["prompt"]:  # a second question for the password is a refusal too
             raise AuthenticationFailed(f"{terminal.name}: the login of user {user} was refused")
         if found["login"] and not answered:  # once answered, a further one is the answer to an earlier Return
@@ -124,9 +138,9 @@ def greet(terminal: Terminal, within_s: float) -> None:
         raise NotSeen(f"{terminal.name}: no prompt within {within_s:g} s") from missing
 
 
-def _rests(terminal: Terminal, deadline: Deadline) -> bool:
+def _rests(terminal: Terminal, deadline: Deadline, within_s: float) -> bool:
     """Return True if nothing follows what looks like a prompt: on a slow line each word of a banner comes alone."""
-    rest = Deadline(min(RESTS_S, deadline.left))
+    rest = Deadline(min(within_s, deadline.left))
     try:
         while terminal.expect(_NEXT, rest.left).groups["word"] is None:
             pass
