@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port
 from niclab.core.decision import Decision
-from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.figures import FigureKind, NotedFigure, apart
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.run.run import Run
@@ -46,12 +46,13 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
     outcomes |= dict(zip(missing, side_by_side(watch, missing), strict=True))
     problems, unknown = list[Trouble](), list[str]()
     for port, (seen, took_ms) in ((port, outcomes[port]) for port in ports):
-        say(f"{port.name}: carrier {'up' if up else 'gone'}: {seen}, known after {took_ms:.0f} ms of {limit_ms}")
+        took = apart(took_ms, limit_ms)
+        say(f"{port.name}: carrier {'up' if up else 'gone'}: {seen}, known after {took} ms of {limit_ms}")
         run.notes.figure(
             NotedFigure(
                 kind=FigureKind.CARRIER,
                 subject=f"carrier of {port.name} {'returned' if up else 'lost'}",
-                found=f"after at most {took_ms:.0f} ms" if seen else f"not within {limit_ms} ms",
+                found=f"after at most {took} ms" if seen else f"not within {limit_ms} ms",
                 expected=f"within {limit_ms} ms",
                 source=f"sheet {run.card.name}",
                 outcome=_decision(seen, took_ms, limit_ms),
@@ -64,7 +65,7 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
             state = "no carrier" if up else "still carrier"
             problems.append(port.trouble(f"has {state} after {limit_ms} ms, all that sheet {run.card.name} allows"))
         elif took_ms > limit_ms:
-            unknown.append(f"{port.place}: known after {took_ms:.0f} ms only, too late to tell about {limit_ms} ms")
+            unknown.append(f"{port.place}: known after {took} ms only, too late to tell about {limit_ms} ms")
     blame(problems)
     if unknown:
         raise Undecided("\n".join(unknown))
