@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import nullcontext
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import FakeHost
 from fake_settings import FakeSettings, settings_of
 
 from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import OffloadName, Proof
 from niclab.core.verdict import CardFailure
-from niclab.hosts.host_records import Counters
+from niclab.hosts.host_records import Counters, Statistics
 from niclab.hosts.settings.ethtool_records import Feature
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -112,6 +114,8 @@ def test_counters_below_a_queue_prove_an_offload(
         return found
 
     monkeypatch.setattr(settings.host, "counters", counters)
+    carried = itertools.count(0, 200_000)
+    monkeypatch.setattr(FakeHost, "statistics", lambda *_: Statistics(n := next(carried), 0, 0, 0, n, 0, 0, 0))
     if red is None:
         Offloads().offload_counters_should_follow_the_switch("tso4", 0.01)
         return
