@@ -354,7 +354,7 @@ def test_a_guard_outlives_its_warden(guarded: _Guarded) -> None:
         "cat /proc/net/../1/cmdline",
         "cat /sys/firmware/acpi/tables/DSDT",
         "cat /sys/bus/pci/devices/*/config",
-        "cat /proc/net/protocols /proc/net/route",
+        "cat /proc/net/route /proc/net/route",
         "cat /sys/kernel",
         "cat /proc/version /etc/hostname",
         "printf 'a\\nb' | cat",
