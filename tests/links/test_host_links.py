@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -331,10 +332,13 @@ class TestCable:
         self, taken: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The cable may have gone at its beginning: a carrier that fell late would look as if it had gone in time."""
-        links, check = HostLinks(), taken.controller.check
+        links, check, lasted = HostLinks(), taken.controller.check, [0.0]
+        clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(lasted))
+        for module in ("cable", "carrier"):
+            monkeypatch.setattr(f"niclab.links.{module}.time", clock)
 
         def slow(command: str) -> object:
-            time.sleep(1.0)
+            lasted.append(1.0)
             return check(command)
 
         monkeypatch.setattr(type(taken.controller), "check", lambda _, command: slow(command))

@@ -78,7 +78,7 @@ def _late(at: LateAt) -> RoundTrips:
 
 @pytest.fixture
 def judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Give the verdict on idle exchanges, made one after the other, and on a server that stands still.
+    """Give the verdict on idle exchanges, made one after the other, and where a server stood still.
 
     Frames with known content all arrive, unless a test says otherwise.
     """
