@@ -256,7 +256,7 @@ class Servers:
         return {
             "selftests of Debian's": driver_source.folder(KERNEL, members=MEMBERS).name.rpartition("-")[0],
             "servers' kernel": self.said("dut", "uname -v").strip(),
-            "ping of": self.said("dut", "ping -V").strip(),
+            "ping of": self.said("dut", "ping -V | sed -n 's/^ping from //p'").strip(),
             "iperf3 of": self.said("dut", "iperf3 --version | head -n 1").strip(),
         }
 

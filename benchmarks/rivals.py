@@ -5,7 +5,8 @@
 
 Works on a virtual bench of its own and stops it again. Each tool runs on the sound card first; with a defect, it has
 seen it when a case that was ``ok`` is so no more, or when a rate is below :data:`FRACTION` of the sound one, and
-all is well again without the defect. What is done is kept in ``results/rivals/``, and the next call goes on from there:
+all is well again without the defect. Cases that fail with the sound card as well are counted in the table: they could
+not see the defect. What is done is kept in ``results/rivals/``, and the next call goes on from there:
 ``--minutes`` says when no further tool is begun. ``--table`` writes ``docs/rivals.md``.
 """
 
@@ -256,7 +257,18 @@ def cell(pick: Pick, sound: Record, found: Record, tools: Sequence[str]) -> str:
     if worse:
         return "caught: " + "; ".join(_shown(tool, cases) for tool, cases in worse.items())
     lacking = pick.cannot if tools != (PLAIN,) else ""
-    return f"missed; could not run: {lacking}" if lacking else "missed"
+    words = ["missed", *([f"could not run: {lacking}"] if lacking else [])]
+    return "; ".join([*words, *(_blind(tool, sound.cases[tool]) for tool in tools if _failing(sound.cases[tool]))])
+
+
+def _failing(cases: Cases) -> list[str]:
+    """The cases that a tool itself calls failed; those that it expects to fail, or skips, are none."""
+    return [name for name, said in cases.items() if said.startswith("fail")]
+
+
+def _blind(tool: str, cases: Cases) -> str:
+    """Say that some cases of a tool could not have seen the defect."""
+    return f"`{tool}`: {len(_failing(cases))} of {len(cases)} cases fail with the sound card as well"
 
 
 def _shown(tool: str, cases: Sequence[str]) -> str:

@@ -81,3 +81,11 @@ def test_a_tool_that_has_not_run_has_missed_nothing() -> None:
     assert rivals.cell(pick, sound, done, ("csum",)) == "missed; could not run: a test of veth"
     seen = rivals.Record("card", "defect", {"csum": {"rx": "failed"}})
     assert rivals.cell(pick, sound, seen, ("csum",)) == "caught: `csum` rx: failed"
+
+
+def test_cases_that_fail_with_the_sound_card_are_not_held_against_a_tool() -> None:
+    pick = rivals.Pick("card", "defect")
+    cases = {"tagged": "fail", "plain": "ok", "group": "xfail"}
+    sound, found = (rivals.Record("card", name, {"vlan.sh": cases}) for name in (rivals.SOUND, "defect"))
+    said = "missed; `vlan.sh`: 1 of 3 cases fail with the sound card as well"
+    assert rivals.cell(pick, sound, found, ("vlan.sh",)) == said
