@@ -36,7 +36,7 @@ DEBIAN := python3-venv:python3-venv
 DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap fakeroot:fakeroot \
 	mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client depmod:kmod gcc:gcc gencat:libc6-dev \
 	objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv zstd:zstd
-DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp
+DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp xz:xz-utils
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
 .PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills new-bench bench-up bench-down benchmarks benchmark-statistics card-soak docs site clean

@@ -18,6 +18,9 @@ from types import TracebackType
 from niclab.core.wait import until
 from niclab.transports.ssh.ssh_records import SshEndpoint
 
+SERVING = ("sshd", "sshd-session")
+"""The names of the programs that serve a connection: the latter since OpenSSH 9.8."""
+
 _CONFIGURATION = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -108,7 +111,7 @@ class ThrowawaySshd:
         """The process ids that serve connections now."""
         if self._process is None:
             return []
-        return [pid for pid in _descendants(self._process.pid) if _name(pid) == "sshd"]
+        return [pid for pid in _descendants(self._process.pid) if _name(pid) in SERVING]
 
     def signal_sessions(self, number: signal.Signals) -> None:
         """Stop, continue or kill what serves connections; the listening server goes on."""
