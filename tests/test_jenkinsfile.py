@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def test_every_exit_status_is_known_everywhere() -> None:
         status.value: status.name for status in ExitStatus
     }
     for status in ExitStatus:
-        assert re.search(rf"^ *{status.value} +{status.name} +\S", str(ExitStatus.__doc__), re.MULTILINE)
+        assert re.search(rf"^{status.value} +{status.name} +\S", str(inspect.getdoc(ExitStatus)), re.MULTILINE)
 
 
 def test_a_job_of_gitlab_fails_for_a_card_and_for_a_bench_only() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -341,7 +342,7 @@ def _raw(bmc: RunningBmc, content: bytes) -> bytes:
         (b"GET redfish HTTP/1.1\r\n\r\n", b"400 Bad Request"),
         (b"GET / HTTP/1.1\r\nno colon here\r\n\r\n", b"400 Bad Request"),
         (b"POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n", b"400 Bad Request"),
-        (b"POST / HTTP/1.1\r\nContent-Length: 70000\r\n\r\n", b"413 "),
+        (b"POST / HTTP/1.1\r\nContent-Length: 70000\r\n\r\n", f"413 {HTTPStatus(413).phrase}\r\n".encode()),
         (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"501 Not Implemented"),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 40000 + b"\r\n\r\n", b"431 Request Header Fields Too Large"),
     ],
