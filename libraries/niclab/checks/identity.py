@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Set
-
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import CAGES, AnyMaker, AnySubsystem, Medium, Unknown
+from niclab.card import CAGES, AnyMaker, AnySubsystem, Medium
 from niclab.checks.asked import Say, devices, dut, dut_system
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import CardFailure, NotApplicable, Trouble, Undecided, blame, fail_with
 from niclab.hosts.host_records import LinkSettings, PciDevice
+from niclab.hosts.link_modes import in_mbps, speeds_of
 from niclab.report.evidence.runfolder import RUN_FILE, record_facts
 from niclab.run.run import Run
 
@@ -19,8 +17,6 @@ _CLASS_DIGITS = 4
 """Base class and subclass: lspci and pciconf name no programming interface of a network card."""
 _MEDIA = {"Twisted Pair": Medium.TWISTED_PAIR, "FIBRE": Medium.FIBRE, "Direct Attach Copper": Medium.DIRECT_ATTACH}
 """Port type in ethtool's words -> its medium. ``None`` and ``Other`` say nothing about it."""
-_MODE = re.compile(r"(\d+)(G?)base", re.IGNORECASE)
-"""A link mode: ``10000baseSR/Full`` on Linux, ``10Gbase-SR`` on FreeBSD."""
 
 
 def require_ids(run: Run, say: Say) -> None:
@@ -226,25 +222,6 @@ def _link_settings(run: Run) -> list[tuple[Port, LinkSettings]]:
     ports = run.ports(Role.DUT)
     found = side_by_side(lambda port: dut(run).links.link_settings(run.interface(port)), ports)
     return list(zip(ports, found, strict=True))
-
-
-def speeds_of(modes: Iterable[str] | None) -> set[int]:
-    """Return the speeds of link modes in Mbit/s; none of modes that nobody shows.
-
-    Args:
-        modes: Their names, as of :class:`~niclab.hosts.host_records.LinkSettings`.
-    """
-    return {int(match[1]) * (1000 if match[2] else 1) for match in map(_MODE.match, modes or ()) if match is not None}
-
-
-def in_mbps(speeds: Set[int | Unknown]) -> str:
-    """Return speeds in words.
-
-    Args:
-        speeds: In Mbit/s; one that nobody knows is left out.
-    """
-    shown = ", ".join(map(str, sorted(speed for speed in speeds if isinstance(speed, int))))
-    return f"{shown} Mbit/s" if shown else "no speed"
 
 
 def _serial_numbers(run: Run, role: Role) -> dict[str, str]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role, SiliconFact
 from niclab.checks.asked import Say, dut
-from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, blame_links, judged, link_shown
+from niclab.checks.pcie_party import SPEED, WIDTH, judged, link_shown
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import BenchFault, Blamed, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, Blamed, Charge, NotApplicable, Undecided, blame_charged
 from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 
@@ -33,7 +33,7 @@ def require_link(run: Run, say: Say) -> None:
         Deviation: Speeds are right, and the bench declares that its emulated card deviates in width.
         Undecided: No link above a port can be read, or only a link between two bridges falls short of what both can do.
     """
-    card, found = run.card, list[LinkTrouble]()
+    card, found = run.card, list[Charge]()
     expected = card.pcie_link()
     width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
     deviation = run.bench.deviation(card.name, SiliconFact.PCIE_WIDTH)
@@ -59,7 +59,7 @@ def require_link(run: Run, say: Say) -> None:
             if measure is SPEED or not deviation:
                 subject, source = f"{port.place} trained to", f"expected {measure.shown(wanted)} (sheet {card.name})"
                 found += judged(path, measure, wanted, subject, source)
-    blame_links(found)
+    blame_charged(found)
     if deviation:
         raise deviation.verdict(f"x{width}")
 
@@ -127,7 +127,7 @@ class PcieErrorCounters:
                 problems[slot] = f"dut: PCI Express errors of {slot} grew: {shown}; expected none"
         for slot in sorted(set(before) - set(after)):
             problems[slot] = f"dut: {slot} is gone, or counts its errors no more"
-        blame_links([_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()])
+        blame_charged([_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()])
 
     def _own(self) -> frozenset[str]:
         ports = [port.pci for port in self._run.ports(Role.DUT)]
@@ -154,7 +154,7 @@ class PcieErrorCounters:
         return found
 
 
-def _trouble(text: str, *, is_own: bool) -> LinkTrouble:
+def _trouble(text: str, *, is_own: bool) -> Charge:
     if is_own:
-        return LinkTrouble(text, Blamed.CARD)
-    return LinkTrouble(f"{text}; it is at no end of the card's own link", None)
+        return Charge(text, Blamed.CARD)
+    return Charge(f"{text}; it is at no end of the card's own link", None)

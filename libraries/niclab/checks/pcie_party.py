@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from niclab.core.verdict import Blamed, Trouble, Undecided, blame
+from niclab.core.verdict import Blamed, Charge
 from niclab.hosts.host_records import PciDevice, PcieLink
 
 
@@ -32,17 +32,7 @@ SPEED = Measure(
 )
 
 
-@dataclass(frozen=True)
-class LinkTrouble:
-    """A link that is not as it must be. ``side``: who is to blame; None where that cannot be seen."""
-
-    text: str
-    side: Blamed | None
-
-
-def judged(
-    path: Sequence[PcieLink], measure: Measure, wanted: float, subject: str, source: str
-) -> Iterator[LinkTrouble]:
+def judged(path: Sequence[PcieLink], measure: Measure, wanted: float, subject: str, source: str) -> Iterator[Charge]:
     """Judge each link of a path that falls short; where none does, the least one that is more than is wanted.
 
     The lower end does not say what limits it by its own target (LnkCtl2): that is for tests of compliance alone (PCI
@@ -59,23 +49,7 @@ def judged(
     short = [link for link in path if measure.of(link) < wanted]
     for link in short or ([least] if measure.of(least) > wanted else []):
         text = f"{subject} {measure.shown(measure.of(link))} ({link_shown(link)}); {source}"
-        side, reason = _party(link, measure, wanted, is_own=link is path[-1])
-        yield LinkTrouble(f"{text}; {reason}" if reason else text, side)
-
-
-def blame_links(found: Sequence[LinkTrouble]) -> None:
-    """End the check of all paths.
-
-    Raises:
-        CardFailure: The card is to blame for one.
-        BenchFault: The bench is, for all of which that can be seen.
-        Undecided: It cannot be seen of any.
-    """
-    clear = [Trouble(each.text, of_card=each.side is Blamed.CARD) for each in found if each.side is not None]
-    unclear = [each.text for each in found if each.side is None]
-    if unclear and not clear:
-        raise Undecided("\n".join(unclear))
-    blame([*clear, *(Trouble(text, of_card=False) for text in unclear)])
+        yield Charge(text, *_party(link, measure, wanted, is_own=link is path[-1]))
 
 
 def link_shown(link: PcieLink) -> str:

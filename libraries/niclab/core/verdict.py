@@ -117,6 +117,39 @@ class Blamed(Enum):
     BENCH = "Bench"
 
 
+@dataclass(frozen=True)
+class Charge:
+    """A problem, and the side that is charged with it.
+
+    Attributes:
+        text: The problem.
+        side: The side; None where it cannot be seen.
+        reason: Why that side, or why it cannot be seen; empty where the text tells.
+    """
+
+    text: str
+    side: Blamed | None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}; {self.reason}" if self.reason else self.text
+
+
+def blame_charged(charges: Sequence[Charge]) -> None:
+    """End a check that may have seen problems without their side.
+
+    Raises:
+        CardFailure: The card is charged with one.
+        BenchFault: The bench is, with all whose side can be seen.
+        Undecided: The side of none can be seen.
+    """
+    unclear = [str(each) for each in charges if each.side is None]
+    if unclear and len(unclear) == len(charges):
+        raise Undecided("\n".join(unclear))
+    clear = [Trouble(str(each), of_card=each.side is Blamed.CARD) for each in charges if each.side is not None]
+    blame([*clear, *(Trouble(text, of_card=False) for text in unclear)])
+
+
 def require(blamed: Blamed, subject: str, measured: str, expected: str, source: str = "", *, met: bool) -> None:
     """End a check of one fact.
 

@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from niclab.bench.records import Port, Role
 from niclab.card import Unknown
-from niclab.checks.pcie_party import LinkTrouble, blame_links
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import Blamed, SheetUnknown, Trouble, blame, fail_with
+from niclab.core.verdict import Blamed, Charge, SheetUnknown, Trouble, blame, blame_charged, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.links import carrier, link_speed
@@ -57,7 +56,7 @@ def require_sheet_settings(run: Run) -> None:
         Undecided: Both ends of links show a lower speed that they can exceed.
         SheetUnknown: The sheet knows none of the three.
     """
-    card, speed, problems = run.card, run.card.link.speed_mbps, list[LinkTrouble]()
+    card, speed, problems = run.card, run.card.link.speed_mbps, list[Charge]()
     facts = {name: getattr(card.link, name) for name in ("speed_mbps", "duplex", "autoneg")}
     wanted = {name: fact for name, fact in facts.items() if not isinstance(fact, Unknown)}
     if not wanted:
@@ -73,8 +72,8 @@ def require_sheet_settings(run: Run) -> None:
             if found != expected:
                 side, reason = own if field == "autoneg" else of_speed
                 text = f"{port.place} has {field} {found}; expected {expected} (sheet {card.name})"
-                problems.append(LinkTrouble(f"{text}; {reason}" if reason else text, side))
-    blame_links(problems)
+                problems.append(Charge(text, side, reason))
+    blame_charged(problems)
 
 
 def require_traffic(run: Run) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from niclab.bench.records import Port, Role, Wiring
-from niclab.checks.identity import in_mbps, speeds_of
 from niclab.core.verdict import Blamed
 from niclab.hosts.host_records import LinkSettings
+from niclab.hosts.link_modes import in_mbps, speeds_of
 from niclab.run.run import Run
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.verdict import BenchFault, NotApplicable, Trouble, blame
@@ -45,7 +46,7 @@ def require_following(run: Run, say: Callable[[str], object]) -> None:
     for path in run.bench.paths:
         port = run.bench.end(path, Role.DUT)
         try:
-            lit = _lit(port, lambda port=port: _received(run, port))  # type: ignore[misc]
+            lit = _lit(port, partial(_received, run, port))
         except NotApplicable as error:
             without.append(error)
             continue

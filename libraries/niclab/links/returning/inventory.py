@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from niclab.bench.records import Port, Role
 from niclab.checks.asked import Say, dut
-from niclab.checks.pcie_party import SPEED, WIDTH, LinkTrouble, blame_links, judged
+from niclab.checks.pcie_party import SPEED, WIDTH, judged
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, Blamed, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, Blamed, CardFailure, Charge, NotApplicable, blame_charged, fail_with
 from niclab.core.wait import persistent_problems
 from niclab.hosts.errors import LookFailed, NoDevice, NoInterface
 from niclab.hosts.host_records import LinkSettings, PcieLink
@@ -103,7 +103,7 @@ class Inventories:
         link = _speed(host.links.link_settings(iface))
         return Inventory(_known(identity), _known(chosen), link, eeprom, path)
 
-    def differences(self, port: Port, before: Inventory, after: str, *, booted: bool = False) -> list[LinkTrouble]:
+    def differences(self, port: Port, before: Inventory, after: str, *, booted: bool = False) -> list[Charge]:
         """Look at a port again, and compare it with what it was.
 
         Args:
@@ -126,7 +126,7 @@ class Inventories:
         if before.link and now.link and before.link != now.link:
             found.append(("link", before.link, now.link))
         troubles = [
-            LinkTrouble(f"{subject} has {name} {is_now}; expected {was}, {source}", Blamed.CARD)
+            Charge(f"{subject} has {name} {is_now}; expected {was}, {source}", Blamed.CARD)
             for name, was, is_now in found
         ]
         for measure in (WIDTH, SPEED) if before.path and now.path else ():
@@ -204,7 +204,7 @@ class Inventories:
         link_checks.require_up(self._run, say)
         ports = [*before.of]
         found = side_by_side(lambda port: self.differences(port, before.of[port], after, booted=True), ports)
-        blame_links([trouble for troubles in found for trouble in troubles])
+        blame_charged([trouble for troubles in found for trouble in troubles])
         for port, kept in before.of.items():
             say(f"{port.name}: as before {after}: {', '.join([*kept.identity, *kept.chosen])}")
 

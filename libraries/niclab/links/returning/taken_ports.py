@@ -9,10 +9,9 @@ from enum import Enum
 
 from niclab.bench.records import Port, Role
 from niclab.checks.driver import RELOAD_DEADLINE_S
-from niclab.checks.pcie_party import LinkTrouble, blame_links
 from niclab.core.parallel import at_once
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, Blamed, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, Blamed, Charge, NotApplicable, blame_charged, fail_with
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.host import Host
 from niclab.links import carrier, link_checks
@@ -97,8 +96,8 @@ def _round(run: Run, ports: Sequence[Port], way: Taking, say: Callable[[str], ob
     for port, changes in _carrier_changes(run, others).items():
         if more := changes - counted[port]:
             text = f"{port.place} counted {more} changes of carrier while {done}; expected none"
-            found.append(LinkTrouble(text, Blamed.CARD))
-    blame_links(found)
+            found.append(Charge(text, Blamed.CARD))
+    blame_charged(found)
     link_checks.require_answers(run, ends)
     say(f"{done}: all is as before")
 

@@ -6,9 +6,8 @@ from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
-from niclab.checks.pcie_party import LinkTrouble, blame_links
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, Charge, blame_charged
 from niclab.hosts.host_records import LinkSettings
 from niclab.links import link_speed
 from niclab.run.run import Run
@@ -39,14 +38,14 @@ def line_mbps(run: Run, ends: Ends, path: BenchPath) -> float:
         return _speed_mbps(_negotiated(run, (ends.sender, ends.from_port)), ends.from_port) / path.rate_scale
     sides = ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
     found = dict(zip((ends.from_port, ends.to_port), side_by_side(partial(_negotiated, run), sides), strict=True))
-    slow = list[LinkTrouble]()
+    slow = list[Charge]()
     for port, settings in found.items():
         mbps = _speed_mbps(settings, port)
         if mbps < wanted or (mbps > wanted and port.role is Role.DUT):
             side, reason = link_speed.party(run, port, found, wanted)
             text = f"{port.place}: link at {mbps} Mbit/s; {sheet}"
-            slow.append(LinkTrouble(f"{text}; {reason}" if reason else text, side))
-    blame_links(slow)
+            slow.append(Charge(text, side, reason))
+    blame_charged(slow)
     return wanted / path.rate_scale
 
 
