@@ -113,6 +113,10 @@ class ThrowawaySshd:
             return []
         return [pid for pid in _descendants(self._process.pid) if _name(pid) in SERVING]
 
+    def connections(self) -> int:
+        """The connections that are served now: each has one process of its own, which may have others."""
+        return 0 if self._process is None else len(_children(self._process.pid))
+
     def signal_sessions(self, number: signal.Signals) -> None:
         """Stop, continue or kill what serves connections; the listening server goes on."""
         for pid in self.sessions():
@@ -152,12 +156,15 @@ def _name(pid: int) -> str:
         return ""  # ended meanwhile
 
 
-def _descendants(pid: int) -> list[int]:
+def _children(pid: int) -> list[int]:
     try:
-        children = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
     except OSError:
         return []  # ended meanwhile
-    return [descendant for child in children for descendant in (child, *_descendants(child))]
+
+
+def _descendants(pid: int) -> list[int]:
+    return [descendant for child in _children(pid) for descendant in (child, *_descendants(child))]
 
 
 SshdMaker = Callable[..., ThrowawaySshd]

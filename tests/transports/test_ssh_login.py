@@ -122,7 +122,7 @@ def test_a_jump_host_is_passed_through(make_sshd: SshdMaker) -> None:
     jump, server = make_sshd("jump"), make_sshd("dut")
     with SshHost(replace(server.endpoint, jump=jump.endpoint)) as host:
         assert host.run("echo $NICLAB_HOST").stdout == "dut\n"
-        assert len(jump.sessions()) == 1
+        assert jump.connections() == 1
 
 
 def test_a_refusing_jump_host_is_named(make_sshd: SshdMaker) -> None:
