@@ -214,6 +214,26 @@ def test_ports_that_are_hashed_all_the_same_are_red(made: Made) -> None:
 
 
 @pytest.mark.parametrize(
+    ("other", "check", "says"),
+    [
+        (QueueCard(fields_settable=False), FIELDS, "takes no other fields of udp4, and "),
+        (QueueCard(key_bytes=0), KEY, "takes no hash key, and "),
+    ],
+)
+def test_a_port_that_takes_less_than_the_others_is_red(made: Made, other: QueueCard, check: Checks, says: str) -> None:
+    cards = iter([QueueCard(), other])
+    made(lambda: next(cards))
+    assert says in failure(check)
+
+
+def test_a_port_that_alone_does_not_say_what_it_hashes_leaves_the_check_undecided(made: Made) -> None:
+    cards = iter([QueueCard(), QueueCard(fields=None)])
+    made(lambda: next(cards))
+    with pytest.raises(Undecided, match="udp4: the driver does not say what it hashes"):
+        FIELDS(ReceiveQueues())
+
+
+@pytest.mark.parametrize(
     ("card", "why"),
     [
         (lambda: QueueCard(shows_key=False), "shows no hash key"),

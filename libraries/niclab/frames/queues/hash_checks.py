@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
 from niclab.core.verdict import NotApplicable
@@ -29,7 +29,7 @@ def predicted(run: Run, say: Say) -> None:
         say: Takes what came by each queue.
 
     Raises:
-        CardFailure: A flow came by another queue, or the key is not taken or does not come back.
+        CardFailure: A flow came by another queue, or the key is not taken by one port alone or does not come back.
         BenchFault: The key could not be put back, or the tool failed.
         Undecided: Flows did not come, or some ports show what the prediction needs, and others not.
         NotApplicable: No port shows a Toeplitz hash, its key, and the fields of any flows; or no port has several
@@ -47,7 +47,9 @@ def predicted(run: Run, say: Say) -> None:
             chosen = [port for port, known in fields.items() if kind in known]
             _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)
         with ExitStack() as restoring:
-            changed = [port for port, known in fields.items() if known and _set_key(port, restoring, findings, say)]
+            asked = [port for port, known in fields.items() if known]
+            changed = [port for port in asked if _set_key(port, restoring, findings, say)]
+            findings.problems += _unlike(asked, changed, "no hash key")
             for kind in FlowKind:
                 chosen = [port for port in changed if kind in fields[port]]
                 _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)
@@ -64,10 +66,10 @@ def fields_settable(run: Run, say: Say) -> None:
         say: Takes each change, and what came by each queue.
 
     Raises:
-        CardFailure: The driver takes other fields and does not show them, flows are not hashed by them, or they do not
-            come back.
+        CardFailure: The driver takes other fields and does not show them, takes them at one port alone, flows are not
+            hashed by them, or they do not come back.
         BenchFault: The fields could not be put back, or the tool failed.
-        Undecided: Flows did not come.
+        Undecided: Flows did not come, or of some ports the driver says what it hashes, and of others not.
         NotApplicable: No driver takes other fields; or no port has several queues, or a server does not run Linux.
     """
     ports, judged, why = queue_ports(run), 0, list[str]()
@@ -80,6 +82,7 @@ def fields_settable(run: Run, say: Say) -> None:
                     wanted = ADDRESSES if fields >= PORTS else ADDRESSES | PORTS
                     if _set_fields(port, kind, wanted, restoring, findings, why):
                         changed[port] = wanted
+                findings.problems += _unlike(before, changed, f"no other fields of {kind.value}")
                 if changed:
                     _judge_fields(run, changed, kind, findings, say)
             for port in changed:
@@ -87,16 +90,23 @@ def fields_settable(run: Run, say: Say) -> None:
                 if now != before[port]:
                     said = f"{kind.value} shows {fields_shown(now)} after {fields_shown(before[port])} was put back"
                     findings.problems.append(f"{port.place}: {said}; expected the same")
-            why += [
-                f"{port.place}: {kind.value}: the driver does not say what it hashes"
-                for port in ports
-                if port not in before
-            ]
+            silent = [port for port in ports if port not in before]
+            unsaid = [f"{port.place}: {kind.value}: the driver does not say what it hashes" for port in silent]
+            findings.undecided += unsaid if changed else []
+            why += unsaid
             judged += len(changed)
         for line in why:
             say(line)
         if not judged:
             raise NotApplicable("\n".join(why))
+
+
+def _unlike(asked: Iterable[QueuePort], took: Collection[QueuePort], what: str) -> list[str]:
+    """Say which ports took nothing where another port of the same card did: one driver serves both."""
+    if not took:
+        return []
+    first = next(iter(took)).place
+    return [f"{port.place} takes {what}, and {first} does; expected both alike" for port in asked if port not in took]
 
 
 def _unpredictable(shown: ReceiveHash) -> str:
