@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -594,8 +594,24 @@ class TestRetransmissions:
         assert first.startswith(f"dut.p0 to peer.p0, retransmissions: {found}")
         assert "expected at most 0.05 percent sent again (sheet intel-82574l, retransmitted_percent)" in first
 
-    def test_what_the_tool_does_not_count_is_not_judged(self, rates: Rates) -> None:
-        rates.tool_says = {"retransmits": None}
+    @pytest.mark.parametrize(("uncounted", "counted"), [(range(100), 0), ((3,), 7)])
+    def test_a_tool_that_does_not_count_them_in_each_run_is_a_fault_of_the_bench(
+        self, bench: FakeBench, rates: Rates, uncounted: Sequence[int], counted: int
+    ) -> None:
+        plain, count = bench.ssh[Role.DUT].replies["iperf3 --client"], iter(range(1000))
+        assert callable(plain)
+
+        def run(command: str) -> str | Result:
+            rates.tool_says = {"retransmits": None if next(count) in uncounted else 0}
+            return plain(command)
+
+        bench.ssh[Role.DUT].replies["iperf3 --client"] = run
+        with pytest.raises(BenchFault, match=f"iperf3 counted the retransmissions of {counted} of 8 runs; expected"):
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+    def test_without_a_limit_nobody_must_count_them(self, bench: FakeBench, rates: Rates, taken: Run) -> None:
+        bench.edit(bench.sheet, ("  retransmitted_percent: 0.05\n", ""))
+        taken.card, rates.tool_says = bench.load()[1], {"retransmits": None}
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
 
 

@@ -158,7 +158,8 @@ def ask(
 
     Raises:
         NotApplicable: The sheet does not know the limit.
-        BenchFault: The bench cannot reach it, or a run fails or is worthless.
+        BenchFault: The bench cannot reach it, a run fails or is worthless, or the tool does not count retransmissions
+            that the sheet limits.
         Undecided: The time was spent before the first look.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import Expected, Outcome, at_most
@@ -49,13 +50,19 @@ def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Outcome 
         plan: How they were made.
 
     Returns:
-        The answer; None where the sheet has no limit, or the tool does not count retransmissions.
+        The answer; None where the sheet has no limit.
+
+    Raises:
+        BenchFault: The tool does not count the retransmissions of each run.
     """
     most = run.card.limits.retransmitted_percent
+    if not isinstance(most, float):
+        return None
     pairs = [(each.result.retransmits, each.result.received_bytes) for each in runs]
     known = [(count, size / TCP_PAYLOAD_BYTES) for count, size in pairs if count is not None and size]
-    if not isinstance(most, float) or len(known) != len(runs):
-        return None
+    if len(known) != len(runs):
+        said = f"{runs[0].tool} counted the retransmissions of {len(known)} of {len(runs)} runs"
+        raise BenchFault(f"{said}; expected of each, as sheet {run.card.name} has a limit, retransmitted_percent")
     return judge(known, at_most(most, f"sheet {run.card.name}, retransmitted_percent"), plan)
 
 
