@@ -8,15 +8,17 @@ from dataclasses import replace
 import pytest
 from bench_fixtures import LEARNED
 from fake_bench import FakeBench
-from fake_parts import PING
+from fake_parts import PING, FakeHost
 from fake_switch import PORTS, FakeSwitch
 
 from niclab.bench.records import Port
 from niclab.core.verdict import BenchFault, CardFailure, blame
+from niclab.core.wait import Deadline, until
 from niclab.hosts.host_records import PingResult
 from niclab.links import patch_panel, switched
 from niclab.links.switched import Carried, SwitchedPath, count_differences
 from niclab.run.run import Run
+from niclab.switch.switch_records import PortCounters
 from SwitchLinks import SwitchLinks
 from SwitchVlans import SwitchVlans
 
@@ -183,6 +185,32 @@ def test_counting_begins_while_no_port_carries(
     monkeypatch.setattr(SwitchedPath, "_carried", lambda _: [replace(Carried(7, 7), **{way: next(frames)})])
     monkeypatch.setattr(SwitchedPath, "_counted", lambda _: seen.append(len(seen)) or [len(seen)])
     assert taken.part(SwitchedPath)._counted_at_rest() == ([looks], [replace(Carried(7, 7), **{way: 9})])
+
+
+def test_earlier_frames_that_the_switch_counts_late_are_not_charged(
+    patched: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ports have sent two frames before, which their cards have counted and the switch has still to count."""
+    monkeypatch.setattr(switched, "COUNTED_WITHIN_S", 0.3)
+    monkeypatch.setattr(switched, "AT_REST_S", 0.001)
+    late, pinged = Deadline(0.1), list[int]()
+
+    def counted(_: SwitchedPath) -> list[PortCounters]:
+        passed = sum(pinged) + (2 if late.expired else 0)
+        counts = COUNTED | {"in_unicast": passed, "out_unicast": passed}
+        return [
+            PortCounters(uptime_ticks=0, discontinuity_ticks=0, in_octets=0, out_octets=0, fcs_errors=None, **counts)
+        ] * 2
+
+    def ping(*_: object, **__: object) -> PingResult:
+        until(lambda: late.expired, within=1, what="the switch to have counted the frames of before")
+        pinged.append(switched.PINGS)
+        return replace(PING, sent=switched.PINGS, received=switched.PINGS)
+
+    monkeypatch.setattr(SwitchedPath, "_carried", lambda _: [Carried(2 + sum(pinged), 2 + sum(pinged))] * 2)
+    monkeypatch.setattr(SwitchedPath, "_counted", counted)
+    monkeypatch.setattr(FakeHost, "ping", ping)
+    patched.part(SwitchedPath).require_equal_counts()
 
 
 def test_ports_that_never_rest_are_a_bench_fault(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:

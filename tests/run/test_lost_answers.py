@@ -126,6 +126,7 @@ def test_frames_counted_by_the_switch(patched: Run, switch: FakeSwitch, monkeypa
         asked.append(path)
         return plain(path) if len(asked) == 1 else Losing("sw1")()
 
+    monkeypatch.setattr("niclab.links.switched.COUNTED_WITHIN_S", 0.2)
     monkeypatch.setattr(SwitchedPath, "_counted", counted)
     monkeypatch.setattr(FakeHost, "ping", lambda *_, **__: PING)
     with pytest.raises(ConnectionLost, match=r"^sw1: connection lost$"):

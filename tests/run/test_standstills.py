@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from fake_bench import FakeBench
 from fake_parts import PING, FakeHost
-from fake_switch import FakeSwitch
 from stacking import Stacking, install
 
 from Balancing import Balancing
@@ -143,9 +142,13 @@ def test_of_balancing_bonds(
 @STANDS
 @pytest.mark.parametrize("check", ["require_traffic", "require_equal_counts"])
 def test_over_the_switch(
-    patched: Run, switch: FakeSwitch, losing: Callable[[Role | None], None], check: str, stands: Role | None
+    patched: Run,
+    losing: Callable[[Role | None], None],
+    monkeypatch: pytest.MonkeyPatch,
+    check: str,
+    stands: Role | None,
 ) -> None:
-    assert switch
+    monkeypatch.setattr("niclab.links.switched.COUNTED_WITHIN_S", 0.2)
     patch_panel.connect(patched)
     losing(stands)
     with verdict(stands):

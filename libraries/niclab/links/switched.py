@@ -21,7 +21,7 @@ from niclab.switch.switch_records import Oper, PortCounters
 PINGS = 200
 """Linux' ping waits for the last answer no longer than that, or two round trips; 5 ms were few for a busy server."""
 COUNTED_WITHIN_S = 5.0
-"""Assumption: some switches count their frames only every few seconds."""
+"""Assumption: some switches bring their counts up to date only every few seconds; drivers do so each second (bnx2x)."""
 AT_REST_S = 0.2
 """Assumption: a frame that the switch has counted as sent is counted by the card within this time."""
 FORGOTTEN_WITHIN_S = 3.0
@@ -144,6 +144,7 @@ class SwitchedPath:
                 never rest, or a server or the switch does not answer.
         """
         run, dut = self._run, self._dut
+        pause(COUNTED_WITHIN_S)  # what passed before is counted by now
         before, carried_before = self._counted_at_rest()
         with blameless(run):
             result = run.server_of(dut).host.links.ping(
