@@ -132,11 +132,20 @@ DEFECTS = (
     ),
     Defect(
         BROADCOM,
-        # without receive checksums there is no LRO, so it is to come back with them
         ("card:dut", f"feature-stuck-off={LRO}"),
-        red(switched("lro"), switched("rx-checksum")),
+        red(switched("lro")),
         "large-receive-offload",
         suites=("*.settings.offload",),
+        reload=True,
+    ),
+    Defect(
+        BROADCOM,
+        # without receive checksums there is no LRO, so it is to come back with them
+        ("card:dut.p0", f"feature-stuck-off={LRO}"),
+        red(switched("rx-checksum")),
+        "large-receive-offload did not come back",
+        tests=(UP, switched("rx-checksum")),
+        into=switched("rx-checksum"),
         reload=True,
     ),
     Defect(
