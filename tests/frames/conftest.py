@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 
+import network_namespaces
 import pytest
 from namespaces import Namespaces
 
 from niclab.frames import spec
 
 
-def _possible() -> bool:
-    look = ["unshare", "-n", "ip", "link", "add", "test0", "type", "veth", "peer", "name", "test1"]
-    try:
-        return os.geteuid() == 0 and subprocess.run(look, capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
 @pytest.fixture(scope="session")
 def namespaces() -> Iterator[Namespaces]:
-    if not _possible():
+    if not network_namespaces.are_possible():
         pytest.skip("needs root and network namespaces with veth")
     with Namespaces() as made:
         yield made
