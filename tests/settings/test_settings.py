@@ -295,6 +295,15 @@ def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkey
     assert asked == ["enp1s0", "enp2s0"]
 
 
+def test_a_largest_size_that_nobody_knows_hides_no_failure_of_another_ring(bench: FakeBench, taken: Run) -> None:
+    with_sheet(bench, taken, ("tx: {max: 4096, default: 256}", "tx: {max: {unknown: test}, default: 256}"))
+    settings_of(bench).faults.add("rings halve")
+    assert (
+        "ring rx is 32 when set to 64; expected 64 (sheet intel-82574l)"
+        in failure("ring_should_take_its_range", "every")[0]
+    )
+
+
 def test_what_cannot_be_set_must_not_change(bench: FakeBench, taken: Run) -> None:
     with_sheet(
         bench,

@@ -133,6 +133,14 @@ def test_every_function_is_taken_in_turn_and_nothing_is_left_to_undo(functions: 
     assert functions.pings == [PINGS] * 8, "another port carries traffic meanwhile"
 
 
+def test_every_function_is_taken_of_a_card_that_has_more_than_rounds(
+    functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("niclab.links.returning.taken_ports.ROUNDS", {Profile.QUICK: 1})
+    come_back(TakenBy.RESCAN)
+    assert functions.log == ["remove p0", "remove p1"]
+
+
 def test_a_full_run_takes_twenty_rounds() -> None:
     assert ROUNDS == {Profile.QUICK: 2, Profile.FULL: 20}
 

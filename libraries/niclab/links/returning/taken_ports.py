@@ -54,7 +54,7 @@ def require_return(run: Run, ways: Sequence[Taking], rounds: int, say: Callable[
     Args:
         run: The qualification run.
         ways: How functions are taken away, one after the other.
-        rounds: How often each way.
+        rounds: How often each way, all functions together; each function at least once.
         say: Takes what was seen of each port.
 
     Raises:
@@ -71,7 +71,7 @@ def require_return(run: Run, ways: Sequence[Taking], rounds: int, say: Callable[
     reasons = list[str]()
     for way in ways:
         try:
-            for number in range(rounds):
+            for number in range(max(rounds, len(functions))):
                 _round(run, list(functions.values())[number % len(functions)], way, say)
         except NotApplicable as reason:
             say(str(reason))

@@ -10,7 +10,7 @@ from niclab.core.verdict import fail_with
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.dut_ports import DutPort, Show, chosen_rows, driver_section, dut_ports, require_known
+from niclab.settings.dut_ports import DutPort, Show, chosen_rows, driver_section, dut_ports, is_unknown, require_known
 from niclab.settings.trial import Trial
 
 
@@ -52,13 +52,14 @@ def over_range(run: Run, ring: str, show: Show) -> None:
         CardFailure: A ring does not keep to the sheet, does not come back, or costs the link.
         BenchFault: A size could not be put back.
         NotApplicable: The sheet names no such ring, or knows no size of one that the driver does not offer.
-        SheetUnknown: The sheet does not know its largest size.
+        SheetUnknown: The sheet does not know the largest size of any of them.
     """
     section, problems = _section(run), list[str]()
     rows = chosen_rows(run, ring, _by_name(section), "ring")
     if not section.settable:
         require_known(run, "rings", map(section.largest, rows.values()), read_rings)
-    for name, fact in rows.items():
+    known = {name: fact for name, fact in rows.items() if not is_unknown(section.largest(fact))}
+    for name, fact in (known or rows).items():
         largest = run.card.known(section.largest(fact), f"rings.{name}.max")
         least = fact.min if isinstance(fact.min, int) else None
         for dut in dut_ports(run):
