@@ -18,7 +18,7 @@ from niclab.frames.queues import queue_ports
 from niclab.frames.queues.flow_agents import Came, FlowAgents, Flows
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.settings_records import Attempt
-from niclab.hosts.steering.hash_records import PORTS, FlowKind
+from niclab.hosts.steering.hash_records import ADDRESSES, PORTS, FlowKind
 from niclab.run.run import Run
 from ReceiveQueues import ReceiveQueues
 
@@ -224,6 +224,21 @@ def test_a_port_that_takes_less_than_the_others_is_red(made: Made, other: QueueC
     cards = iter([QueueCard(), other])
     made(lambda: next(cards))
     assert says in failure(check)
+
+
+@pytest.mark.parametrize("check", (SPREAD, TABLE, KEY, FIELDS), ids=("spread", "table", "key", "fields"))
+def test_a_port_with_one_queue_next_to_one_with_several_leaves_the_check_undecided(made: Made, check: Checks) -> None:
+    cards = iter([QueueCard(), QueueCard(table_queues=1)])
+    made(lambda: next(cards))
+    with pytest.raises(Undecided, match=r"dut.p1 .* spreads flows over no queues: its indirection table has"):
+        check(ReceiveQueues())
+
+
+def test_a_port_that_alone_hashes_no_ports_leaves_the_check_undecided(made: Made) -> None:
+    cards = iter([QueueCard(), QueueCard(fields=dict.fromkeys(FlowKind, ADDRESSES))])
+    made(lambda: next(cards))
+    with pytest.raises(Undecided, match=r"dut.p1 .* alone does not say that it hashes tcp4 by ports"):
+        SPREAD(ReceiveQueues())
 
 
 def test_a_port_that_alone_does_not_say_what_it_hashes_leaves_the_check_undecided(made: Made) -> None:

@@ -35,14 +35,14 @@ def predicted(run: Run, say: Say) -> None:
         NotApplicable: No port shows a Toeplitz hash, its key, and the fields of any flows; or no port has several
             queues, or a server does not run Linux.
     """
-    ports = queue_ports(run)
+    ports, without = queue_ports(run)
     why = {port: reason for port in ports if (reason := _unpredictable(port.before))}
     fields = {port: _fields(port) for port in ports if port not in why}
     why |= {port: "the driver does not say which fields it hashes" for port, known in fields.items() if not known}
     unjudged = [f"{port.place}: {reason}" for port, reason in why.items()]
     if len(unjudged) == len(ports):
-        raise NotApplicable("\n".join(unjudged))
-    with Findings(undecided=unjudged) as findings:
+        raise NotApplicable("\n".join([*unjudged, *without]))
+    with Findings(undecided=[*unjudged, *without]) as findings:
         for kind in FlowKind:
             chosen = [port for port, known in fields.items() if kind in known]
             _judge(run, {port: fields[port][kind] for port in chosen}, kind, findings, say)
@@ -72,7 +72,8 @@ def fields_settable(run: Run, say: Say) -> None:
         Undecided: Flows did not come, or of some ports the driver says what it hashes, and of others not.
         NotApplicable: No driver takes other fields; or no port has several queues, or a server does not run Linux.
     """
-    ports, judged, why = queue_ports(run), 0, list[str]()
+    ports, without = queue_ports(run)
+    judged, why = 0, list[str]()
     with Findings() as findings:
         for kind in UDP:
             before = {port: known[kind] for port in ports if kind in (known := _fields(port))}
@@ -99,6 +100,7 @@ def fields_settable(run: Run, say: Say) -> None:
             say(line)
         if not judged:
             raise NotApplicable("\n".join(why))
+        findings.undecided += without
 
 
 def _unlike(asked: Iterable[QueuePort], took: Collection[QueuePort], what: str) -> list[str]:

@@ -35,7 +35,7 @@ def after_changes(run: Run, say: Say) -> None:
         Undecided: Flows did not come, and no queue lost them alone.
         NotApplicable: No port has several queues or takes a table, or a server does not run Linux.
     """
-    ports = queue_ports(run)[:1]
+    ports = queue_ports(run)[0][:1]
     with Findings() as findings:
         with _tables_of_half(ports):
             for port in ports:

@@ -124,11 +124,14 @@ class QueuePort:
             pause(LOOK_EVERY_S)
 
 
-def queue_ports(run: Run) -> list[QueuePort]:
+def queue_ports(run: Run) -> tuple[list[QueuePort], list[str]]:
     """List the ports on paths that have several queues in their table.
 
     Args:
         run: The current run.
+
+    Returns:
+        The ports, and for each other one the reason why it cannot be judged.
 
     Raises:
         CardFailure: A table names a queue that is not there, or the sheet knows several queues and a port shows one.
@@ -148,7 +151,7 @@ def queue_ports(run: Run) -> list[QueuePort]:
             why.append(_one_queue(dut, f"its indirection table has {_parts(shown)}"))
     if not found:
         raise NotApplicable("\n".join(why))
-    return found
+    return found, why
 
 
 def shown_hash(dut: DutPort) -> ReceiveHash:

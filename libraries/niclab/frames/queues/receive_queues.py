@@ -32,18 +32,22 @@ def spread(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A queue delivers nothing, or flows are spread otherwise than the table says.
         BenchFault: The tool failed.
-        Undecided: Flows did not come, and no queue lost them alone.
+        Undecided: Flows did not come, and no queue lost them alone; or a port alone cannot be judged.
         NotApplicable: No port has several queues, or a server does not run Linux.
     """
-    ports = queue_ports(run)
+    ports, without = queue_ports(run)
     chosen = {kind: [port for port in ports if port.by_ports(kind)] for kind in FlowKind}
     if not any(chosen.values()):
         raise NotApplicable("\n".join(f"{port.place} hashes flows of no kind by their ports" for port in ports))
-    with Findings() as findings:
+    with Findings(undecided=without) as findings:
         for kind, hashing in chosen.items():
             if not hashing:
                 say(f"{kind.value}: no port says that it hashes ports: not judged")
                 continue
+            others = [port for port in ports if port not in hashing]
+            findings.undecided += [
+                f"{port.place} alone does not say that it hashes {kind.value} by ports" for port in others
+            ]
             for port, flows, came in exchange(run, hashing, kind, findings, say):
                 findings.judge_spread(f"{port.place}: {kind.value}", came, flows.count, port.before.shares)
 
@@ -61,10 +65,10 @@ def follow_table(run: Run, say: Say) -> None:
         CardFailure: Flows come by another queue, or not at all; the table is not taken or does not come back; a queue
             counts otherwise.
         BenchFault: The table could not be put back, or the tool failed.
-        Undecided: Flows did not come, and no queue lost them alone.
+        Undecided: Flows did not come, and no queue lost them alone; or a port alone cannot be judged.
         NotApplicable: No port has several queues or takes a table, or a server does not run Linux.
     """
-    ports = queue_ports(run)
+    ports, without = queue_ports(run)
     with Findings() as findings:
         counts = _judge_own_tables(run, ports, findings, say)
         findings.end()  # flows come: what is lost with another table is lost by that
@@ -76,6 +80,7 @@ def follow_table(run: Run, say: Say) -> None:
                     run, {port: _turns(port)[turn % len(_turns(port))] for port in ports}, counts, findings, say
                 )
         _judge_own_tables(run, ports, findings, say)
+        findings.undecided += without
 
 
 def _turns(port: QueuePort) -> list[int]:
