@@ -16,6 +16,7 @@ from niclab.hosts.host_records import Statistics
 from niclab.run.run import Run
 from niclab.traffic import WorthlessResult
 from niclab.traffic.flows import tcp
+from niclab.traffic.flows.steady import SteadyTraffic
 from niclab.traffic.runs import endpoints, measuring
 from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order
@@ -145,6 +146,32 @@ class TestSteady:
                 assert job is fake  # type: ignore[comparison-overlap]  # a fake one
                 fake.status, fake.said = 1, "unable to send\n"
         assert [job_of(bench, role).stopped for role in Role] == [1, 1]
+
+    @pytest.mark.parametrize(("status", "verdict"), [(None, CardFailure), (1, BenchFault)])
+    def test_what_a_block_misses_because_the_traffic_has_ended_is_not_charged(
+        self, bench: FakeBench, taken: Run, status: int | None, verdict: type[Exception]
+    ) -> None:
+        with pytest.raises(verdict), tcp.steady(taken, taken.bench.path("a"), Role.DUT):
+            job_of(bench, Role.DUT).status = status
+            raise CardFailure("no frame was counted")
+
+    @pytest.mark.parametrize(("status", "verdict"), [(None, CardFailure), (1, BenchFault)])
+    def test_nor_is_what_a_keyword_misses_meanwhile(
+        self,
+        bench: FakeBench,
+        taken: Run,
+        monkeypatch: pytest.MonkeyPatch,
+        status: int | None,
+        verdict: type[Exception],
+    ) -> None:
+        monkeypatch.setattr(bench.peer, "statistics", lambda _: received(7))
+        steady = taken.part(SteadyTraffic)
+        steady.start()
+        job_of(bench, Role.DUT).status = status
+        with pytest.raises(verdict, match="ended early" if status else "while TCP is sent"):
+            steady.require_flow()
+        job_of(bench, Role.DUT).status = None
+        steady.stop()
 
     def test_both_programs_are_stopped_when_the_block_fails(self, bench: FakeBench, taken: Run) -> None:
         with pytest.raises(KeyError), tcp.steady(taken, taken.bench.path("a"), Role.PEER):

@@ -8,6 +8,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.traffic.flows import tcp
+from niclab.transports.ssh.ssh import Job
 
 
 class SteadyTraffic:
@@ -20,6 +21,7 @@ class SteadyTraffic:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._flowing: ExitStack | None = None
+        self._job: Job | None = None
 
     def start(self) -> None:
         """Start the traffic.
@@ -30,7 +32,7 @@ class SteadyTraffic:
         if self._flowing is not None:
             raise BenchFault("steady traffic flows already: 'Stop Steady Traffic' comes first")
         stack = ExitStack()
-        stack.enter_context(tcp.steady(self._run, self._run.bench.paths[0], Role.DUT))
+        self._job = stack.enter_context(tcp.steady(self._run, self._run.bench.paths[0], Role.DUT))
         self._flowing = stack
 
     def stop(self) -> None:
@@ -48,8 +50,9 @@ class SteadyTraffic:
 
         Raises:
             CardFailure: It does not.
-            BenchFault: There is none.
+            BenchFault: There is none, or it has ended by itself.
         """
-        if self._flowing is None:
+        if self._flowing is None or self._job is None:
             raise BenchFault("no traffic flows: 'Start Steady Traffic' comes first")
-        tcp.require_flow(self._run, Role.PEER)
+        with tcp.blaming_the_tool(self._run.server(Role.DUT).name, self._job):
+            tcp.require_flow(self._run, Role.PEER)

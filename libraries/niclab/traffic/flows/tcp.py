@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.verdict import BenchFault, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, fail_with
 from niclab.core.wait import persistent_problems, until
 from niclab.run.run import Run
 from niclab.traffic.runs import endpoints, line_rate, measuring, traffic_run
@@ -31,7 +31,7 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600, route:
         route: Addresses of both ends, where they are not those of the bench.
 
     Raises:
-        BenchFault: It does not start to flow, or has stopped by the end of the block.
+        BenchFault: It does not start to flow, or has stopped by the end of the block, whatever was found inside.
     """
     ends, tool = endpoints.ends(run, path, sender), tool_of(run.bench.traffic)
     route = route or endpoints.route(run, ends)
@@ -47,12 +47,33 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600, route:
                 within=FLOW_WITHIN_S,
                 what=f"traffic from {ends.name} to flow",
             )
-            yield job
-            if (status := job.poll()) is not None:
-                said = job.output().strip()[-300:]
-                raise BenchFault(f"{ends.sender.name}: `{job.command}` ended early with status {status}: {said}")
+            with blaming_the_tool(ends.sender.name, job):
+                yield job
         finally:
             job.stop()
+
+
+@contextmanager
+def blaming_the_tool(sender: str, job: Job) -> Iterator[None]:
+    """Charge nobody with what a check inside the ``with`` block misses because the traffic has ended.
+
+    Args:
+        sender: Name of the server that sends.
+        job: The client of the traffic tool.
+
+    Raises:
+        BenchFault: The client has ended by the end of the block.
+    """
+    failure = None
+    try:
+        yield
+    except CardFailure as error:
+        failure = error
+    if (status := job.poll()) is not None:
+        said = job.output().strip()[-300:]
+        raise BenchFault(f"{sender}: `{job.command}` ended early with status {status}: {said}") from failure
+    if failure is not None:
+        raise failure
 
 
 def require_flow(run: Run, receiver: Role) -> None:
