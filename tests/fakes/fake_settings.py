@@ -204,6 +204,8 @@ class FakeSettings:
                 return Attempt(None if "takes any parameter" in self.faults else "unsupported", self.coalescing(iface))
             elif (name == "tx-usecs") is ("coalescing swapped" in self.faults):
                 port.coalescing[name] = int(value)
+            elif "coalescing rounded" in self.faults:
+                port.coalescing[name] = 8 * (int(value) // 8 + 1)
         return Attempt(None, self.coalescing(iface))
 
     def set_pause(self, iface: str, values: Mapping[str, bool]) -> Attempt[Pause]:

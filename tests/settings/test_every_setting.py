@@ -125,6 +125,7 @@ class OnePort:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("niclab.settings.dut_ports.Deadline", lambda _: Deadline(0.05))
     monkeypatch.setattr("niclab.settings.dut_ports.pause", lambda _: None)
+    monkeypatch.setattr("niclab.settings.coalescing.pause", lambda _: None)
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def test_every_setting_of_an_effect_is_taken_and_comes_back(place: OnePort, jour
     "check",
     [
         pause.switched,
-        lambda run: coalescing.set_parameter(run, "rx-usecs"),
+        lambda run: coalescing.set_parameter(run, "every"),
         lambda run: ring_sizes.over_range(run, "every", str),
         lambda run: survival.over_down_and_up(run, str),
     ],

@@ -33,6 +33,7 @@ def settings(bench: FakeBench, taken: Run) -> FakeSettings:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("niclab.settings.dut_ports.Deadline", lambda _: Deadline(0.01))
     monkeypatch.setattr("niclab.settings.dut_ports.pause", lambda _: None)
+    monkeypatch.setattr("niclab.settings.coalescing.pause", lambda _: None)
 
 
 def delivered(section: str) -> None:
@@ -223,7 +224,12 @@ def test_a_setting_of_the_sheet_that_a_driver_does_not_offer_is_the_cards_fault(
         (
             "coalescing swapped",
             "coalescing_parameter_should_be_settable",
-            "tx-usecs is 41 when set to it; expected it shown only",
+            "tx-usecs is 41 when set to 41; expected 40 as before, it is shown only",
+        ),
+        (
+            "coalescing rounded",
+            "coalescing_parameter_should_be_settable",
+            "tx-usecs is 48 when set to 41; expected 40 as before, it is shown only",
         ),
         ("small frames", "mtu_should_take_its_range", "MTU is 1500 when set to 9000 (mtu out of range); expected 9000"),
         ("small frames", "mtu_should_take_its_range", "MTU is 68"),

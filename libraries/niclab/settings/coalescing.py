@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from niclab.card import CoalescingFacts, CoalescingParameter
 from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.hosts.settings.settings_records import Attempt
@@ -146,8 +147,9 @@ def _tried(dut: DutPort, row: CoalescingParameter) -> list[str]:
     before = shown.parameters.get(name)
     if before is None:
         return [dut.expected(name, None, "a value")]
-    value = _another(row, before)
     with dut.put_back(f"{name} is set", dut.host.undo.coalescing(dut.iface, (name,))):
+        resting = _resting(dut, shown, row)
+        value = _another(row, before if resting is None else resting)
         within_s = SETTLES_WITHIN_S if row.settable else 0
         attempt = put(dut.host, shown, name, value, settles_within_s=within_s)
         found = attempt.now
@@ -158,9 +160,18 @@ def _tried(dut: DutPort, row: CoalescingParameter) -> list[str]:
         return [f"{dut.place}: {name} did not come back: adaptive and value are {now}, before {was}"]
     if row.settable and found != value:
         return [dut.expected(name, f"{found} when set to {value}{refusal(attempt)}", value)]
-    if not row.settable and found == value:
-        return [dut.expected(name, f"{value} when set to it", "it shown only")]
+    if not row.settable and found != resting:
+        return [dut.expected(name, f"{found} when set to {value}", f"{resting} as before, it is shown only")]
     return []
+
+
+def _resting(dut: DutPort, shown: Coalescing, row: CoalescingParameter) -> int | None:
+    """The value of a parameter before it is set, adaptive coalescing off where that changes one that is shown only."""
+    if row.settable or not shown.adaptive_rx or not is_unknown(row.default):
+        return shown.parameters.get(row.name)
+    dut.host.settings.set_coalescing(dut.iface, {"adaptive-rx": False})
+    pause(SETTLES_WITHIN_S)
+    return dut.ask("coalescing", dut.host.settings.coalescing).parameters.get(row.name)
 
 
 def _another(row: CoalescingParameter, before: int) -> int:
