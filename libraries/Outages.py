@@ -61,7 +61,7 @@ class Outages(BenchLibrary):
 
     @keyword
     def losing_each_link_should_cost_at_most_the_allowed_outage(self, by: Cause = Cause.CABLE) -> None:
-        """Lose the first link, and when all are back, the second: each outage is within the limit.
+        """Lose the link of each path, one when all are back from the one before: each outage is within the limit.
 
         Packets lost one by one count as well, and nothing arrives twice.
 
@@ -77,7 +77,7 @@ class Outages(BenchLibrary):
 
     @keyword
     def losing_each_link_should_cost_nothing(self, by: Cause = Cause.CABLE) -> None:
-        """Lose the first link of a broadcast bond, and when all are back, the second: no packet is lost or late.
+        """Lose the link of each path of a broadcast bond, one after the other: no packet is lost or late.
 
         Args:
             by: The way in which the links fail.

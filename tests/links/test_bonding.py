@@ -151,8 +151,44 @@ def test_a_member_without_link_is_red(bench: FakeBench, bonding: Keywords) -> No
     with pytest.raises(BenchFault, match=r"^peer: 1 of 2 links; expected all within 0\.05 s\npath b is down: one-end"):
         bonding.every_member_should_be_up()
     bench.cables.stuck["dut.p1"] = False
-    with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; .*\npeer: 1 of 2 links; .*\npath b is down: cable"):
+    with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; .*\npath b is down: cable .*\npeer: 1 of 2 links"):
         bonding.every_member_should_be_up()
+
+
+def test_links_that_the_peer_keeps_down_are_not_the_cards(bench: FakeBench, bonding: Keywords) -> None:
+    """The bond of the dut moves as well, and lacks a member: its partner is down, which nobody has asked for."""
+    bench.nic("peer.p0").admin_up = False
+    wanted = r"expected enp1s0 of path a.*\n(?s:.*)^path a is down: partner-link \(dut\.p0 up"
+    with pytest.raises(BenchFault, match=f"(?m){wanted}"):
+        bonding.active_link_should_be_the_first(Role.DUT)
+    bench.nic("peer.p0").admin_up = True
+    bench.nic("dut.p0").admin_up = False
+    with pytest.raises(CardFailure, match=r"path a is down: own-link"):
+        bonding.active_link_should_be_the_first(Role.DUT)
+
+
+def test_a_bond_of_the_peer_that_keeps_the_dut_s_light_is_the_cards(bench: FakeBench, bonding: Keywords) -> None:
+    bonding.lose_the_link(MemberLink.ACTIVE, Cause.OWN_LINK)
+    bench.cables.stuck["peer.p0"] = True
+    with pytest.raises(CardFailure, match=r"^peer uses enp1s0; expected enp2s0 that has its link"):
+        bonding.active_link_should_be_another()
+
+
+def test_a_link_that_half_fails_is_whole_again(
+    bench: FakeBench, taken: Run, bonding: Keywords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interface is down, but its server did not say so."""
+    links, plain = taken.server(Role.DUT).host.links, bench.nic("dut.p0")
+
+    def cut(iface: str, up: bool) -> None:
+        plain.admin_up = up
+        raise BenchFault(f"dut: {iface}: connection lost")
+
+    monkeypatch.setattr(links, "set_link", cut)
+    with pytest.raises(BenchFault, match="connection lost"):
+        bonding.lose_the_link(MemberLink.FIRST, Cause.OWN_LINK)
+    assert plain.admin_up
+    assert not [entry for entry in taken.journal.pending() if "taken down" in entry.what]
 
 
 def test_pings_that_are_not_answered_are_red(stacking: Stacking, bonding: Keywords) -> None:
@@ -234,22 +270,22 @@ class TestCauses:
         over_switch.restore_every_link()
         assert bench.nic(name).admin_up
 
-    def test_a_bond_that_moves_without_cause_is_red(self, bench: FakeBench, over_switch: Keywords) -> None:
+    def test_a_bond_of_the_peer_that_moves_without_cause(self, bench: FakeBench, over_switch: Keywords) -> None:
         over_switch.lose_the_link(MemberLink.ACTIVE, Cause.SWITCH_PORT)
         bench.cables.stuck["peer.p0"] = False
-        with pytest.raises(CardFailure, match=r"^peer uses enp2s0; expected enp1s0 that has its link; sheet"):
+        with pytest.raises(BenchFault, match=r"^peer uses enp2s0; expected enp1s0 that has its link; sheet"):
             over_switch.active_link_should_be_another()
 
     def test_one_bond_s_link_is_asked_for(self, over_switch: Keywords) -> None:
         over_switch.lose_the_link(MemberLink.ACTIVE, Cause.SWITCH_PORT)
         over_switch.active_link_should_be_the_second(Role.DUT)
-        with pytest.raises(CardFailure, match=r"^peer uses enp1s0; expected enp2s0 of path b"):
+        with pytest.raises(BenchFault, match=r"^peer uses enp1s0; expected enp2s0 of path b"):
             over_switch.active_link_should_be_the_second()
 
     def test_one_bond_without_any_link(self, over_switch: Keywords) -> None:
         over_switch.lose_every_link(Cause.SWITCH_PORT)
         over_switch.bonds_should_have_no_carrier(Role.DUT)
-        with pytest.raises(CardFailure, match=r"^peer: niclab0 has still carrier with every link lost"):
+        with pytest.raises(BenchFault, match=r"^peer: niclab0 has still carrier with every link lost"):
             over_switch.bonds_should_have_no_carrier()
 
     def test_what_was_not_lost_cannot_be_changed(self, over_switch: Keywords) -> None:

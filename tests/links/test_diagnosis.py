@@ -10,7 +10,7 @@ from stacking import Stacking, install
 
 from LinkFailures import LinkFailures
 from niclab.core.figures import FigureKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings
 from niclab.links.diagnosis import LinkEnd, Reason, SwitchEnd, diagnose
 from niclab.links.failure import Cause
@@ -139,7 +139,7 @@ def test_what_the_kernel_said_before_the_links_were_whole_is_no_witness(bonds: B
 def test_a_member_that_stays_down_is_explained(bonds: Bonds, bench: FakeBench) -> None:
     """Nobody has let it fail: the message says what both ends show."""
     bench.nic("peer.p1").admin_up = False
-    with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links(?s:.*)\npath b is down: partner-link \(dut\.p1 up, no"):
+    with pytest.raises(BenchFault, match=r"^dut: 1 of 2 links(?s:.*)\npath b is down: partner-link \(dut\.p1 up, no"):
         bonds.require_members()
 
 

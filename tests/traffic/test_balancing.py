@@ -8,7 +8,7 @@ from stacking import Stacking, install
 
 from Balancing import Balancing
 from Bonding import Bonding
-from niclab.core.verdict import CardFailure
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.run.run import Run
 from niclab.traffic.flows import balance
@@ -49,6 +49,25 @@ def test_a_link_that_is_not_sent_over_is_red(stacking: Stacking, monkeypatch: py
 
     monkeypatch.setattr(Stacking, "send_datagrams", one_link)
     with pytest.raises(CardFailure, match=r"dut\.p1 \(0000:02:00\.0\) has sent 0 of 256 datagrams"):
+        Balancing().every_member_should_carry_its_share()
+    assert stacking
+
+
+def test_a_link_that_the_peer_does_not_send_over_is_the_benchs_fault(
+    stacking: Stacking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Stacking.send_datagrams
+
+    def one_link(self: Stacking, host: str) -> None:
+        if host == "dut":
+            plain(self, host)
+            return
+        for name, way in (("peer.p0", "tx"), ("dut.p0", "rx")):
+            frames = self.bench.nic(name).frames
+            frames[way] = frames.get(way, 0) + 256
+
+    monkeypatch.setattr(Stacking, "send_datagrams", one_link)
+    with pytest.raises(BenchFault, match=r"^peer\.p1 .* has sent 0 of 256 .*\ndut\.p1 .* has received 0 of 256"):
         Balancing().every_member_should_carry_its_share()
     assert stacking
 

@@ -218,6 +218,27 @@ class TestEachLink:
         Outages().losing_each_link_should_cost_at_most_the_allowed_outage()
         assert stacking and len(found.ends) == 2 and bench.pulled() == {"b"}
 
+    @pytest.mark.parametrize(
+        ("keyword", "mode"),
+        [
+            ("losing_each_link_should_cost_at_most_the_allowed_outage", BondMode.BALANCE_RR),
+            ("losing_each_link_should_cost_nothing", BondMode.BROADCAST),
+        ],
+    )
+    def test_a_bench_of_three_paths_loses_three(
+        self, taken: Run, stacking: Stacking, monkeypatch: pytest.MonkeyPatch, keyword: str, mode: BondMode
+    ) -> None:
+        bond(taken, mode)
+        stacking.copies = mode is BondMode.BROADCAST
+        lost, paths = list[str](), taken.bench.paths
+        third = paths[1].model_copy(update={"name": "c"})
+        monkeypatch.setattr(taken, "bench", taken.bench.model_copy(update={"paths": (*paths, third)}))
+        monkeypatch.setattr(Bonds, "lose_path", lambda _, path, *__: lost.append(path.name))
+        for name in ("make_whole", "require_causes"):
+            monkeypatch.setattr(Bonds, name, lambda *_: None)
+        getattr(Outages(), keyword)()
+        assert lost == ["a", "b", "c"]
+
     def test_packets_lost_one_by_one_are_red(self, taken: Run, stacking: Stacking, found: Prober) -> None:
         bond(taken, BondMode.BALANCE_RR)
         found.finds = [{"outages": (Outage(0, 0, 2, 1, 0, 1, True),) * (LIMIT_MS + 1)}]

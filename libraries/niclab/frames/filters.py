@@ -25,7 +25,7 @@ from niclab.card import (
     Setting,
     SettingKind,
 )
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, blame, fail_with
 from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
 from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives, FrameStream, PortModes
@@ -356,7 +356,7 @@ def _filtered(run: Run, bench: FrameBench, sender: Port, dut: DutPort, say: Say)
     others = sorted({vid + step for vid in VLANS for step in (1, 16)} - set(VLANS))
     with ExitStack() as undoing:
         made_for = upper_devices.vlans_without_addresses(run, dut.port, VLANS)
-        undoing.callback(lambda: fail_with(upper_devices.remove(run, made_for)))
+        undoing.callback(lambda: blame(upper_devices.remove(run, made_for)))
         own = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in VLANS]
         made = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in others]
         untagged = bench.frames("frames without tag", sender, COUNT, SIZES)

@@ -93,9 +93,22 @@ class Diagnosis:
     reasons: tuple[Reason, ...]
     ends: tuple[LinkEnd, LinkEnd]
 
+    @property
+    def is_of_card(self) -> bool:
+        """Is the dut's end to blame? Not where the peer or the switch is seen to keep the link down.
+
+        A link that both ends lack though they work is the card's: the known-good peer and the cable had it before.
+        """
+        if self.reasons == (Reason.ONE_END,):
+            return not self.ends[0].has_carrier
+        return any(reason in _OF_CARD for reason in self.reasons)
+
     def __str__(self) -> str:
         seen = "; ".join(map(str, self.ends))
         return f"{' and '.join(reason.value for reason in self.reasons)} ({seen})"
+
+
+_OF_CARD = (Reason.CABLE, Reason.OWN_LINK, Reason.DRIVER_UNLOAD, Reason.DRIVER_TROUBLE)
 
 
 @dataclass(frozen=True)

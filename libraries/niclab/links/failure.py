@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import Enum
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.exposure import Exposure
 from niclab.core.undo import Entry
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import switch_ports, wiring
 from niclab.run.run import Run
 
@@ -61,10 +62,17 @@ def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
 
     Raises:
         NotApplicable: The bench cannot do that to this path.
-        BenchFault: The link cannot be made to fail.
+        BenchFault: The link cannot be made to fail. What was done of it is undone.
     """
     port = run.bench.end(path, cause.loser)
-    entry = _lose(run, path, port, cause)
+    before = {entry.id for entry in run.journal.pending()}
+    try:
+        entry = _lose(run, path, port, cause)
+    except BaseException:
+        for half in [each for each in run.journal.pending() if each.id not in before]:
+            with suppress(BenchFault):  # the journal keeps it
+                run.journal.undo(half, run.undo)
+        raise
     run.notes.exposed(Exposure.LINK_FAILURES, 1)
     return entry
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.decision import Decision
@@ -83,8 +84,15 @@ class Witnesses:
         own, partner = side_by_side(lambda port: self._end(port, path), ports)
         return diagnose(own, partner)
 
-    def why_down(self) -> list[Trouble]:
-        """Explain every path that is down, though nobody has let its link fail: lines of a message."""
+    def why_down(self, done: Mapping[str, Cause]) -> list[Trouble]:
+        """Explain every path that is down, though nobody has let its link fail, or for another reason than that.
+
+        Args:
+            done: What the lab has done to links: name of the path -> cause.
+
+        Returns:
+            A line of a message for each, and whether the card is to blame; a path that cannot be asked is the bench's.
+        """
         lines = list[Trouble]()
         for path in self._run.bench.paths:
             try:
@@ -92,8 +100,11 @@ class Witnesses:
             except BenchFault as error:
                 lines.append(Trouble(f"path {path.name}: nobody knows why: {error}", of_card=False))
                 continue
-            if found.reasons != (Reason.NO_LOSS,):
-                lines.append(Trouble(f"path {path.name} is down: {found}", of_card=False))
+            known = (Reason.NO_LOSS.value, done[path.name].value if path.name in done else "")
+            others = tuple(reason for reason in found.reasons if reason.value not in known)
+            if others:
+                found = replace(found, reasons=others)
+                lines.append(Trouble(f"path {path.name} is down: {found}", of_card=found.is_of_card))
         return lines
 
     def _end(self, port: Port, path: BenchPath) -> LinkEnd:

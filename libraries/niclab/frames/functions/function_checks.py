@@ -15,7 +15,7 @@ from itertools import pairwise
 from niclab.bench.records import Port, Role, SiliconFact
 from niclab.card import ExactFilter
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import CardFailure, NotApplicable, blame, fail_with
 from niclab.frames.exchange import FrameBench, exchange, strange_addresses
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.functions.function_ports import made, offered, require_links
@@ -181,7 +181,7 @@ def keep_their_vlan(run: Run, say: Say) -> None:
         inside, outside = functions[:2]
         _set_vlan(run, port)
         tagged = upper_devices.vlans_without_addresses(run, sending.peer, (VLAN, OTHER_VLAN))
-        undoing.callback(lambda: fail_with(upper_devices.remove(run, tagged)))
+        undoing.callback(lambda: blame(upper_devices.remove(run, tagged)))
         out = sending.stream(f"frames of VLAN {VLAN} without tag", inside, sending.peer)
         own = sending.stream(f"frames of VLAN {VLAN}", sending.peer, inside, vlans=(VLAN,))
         others = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from niclab.bench.records import Port, Role, Wiring
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import blame, fail_with
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.server_agent import require_packet_sockets
 from niclab.frames.spec import FrameKind, FrameStream, tag
@@ -47,7 +47,7 @@ def every_kind(run: Run, say: Say) -> None:
         if path.through is Wiring.DIRECT:
             for port in ports:
                 made = upper_devices.vlans_without_addresses(run, port, [OUTER])
-                undoing.callback(lambda made=made: fail_with(upper_devices.remove(run, made)))  # type: ignore[misc]
+                undoing.callback(lambda made=made: blame(upper_devices.remove(run, made)))  # type: ignore[misc]
             streams += [stream for port in ports for stream in _tagged(bench, port)]
         ledger, _ = exchange(run, streams, say)
     problems = []

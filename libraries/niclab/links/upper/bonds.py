@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble, blame, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable, Trouble, blame, fail_with
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bonds.bond_records import Bond
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings
@@ -15,7 +16,7 @@ from niclab.links import failure, wiring
 from niclab.links.failure import Cause
 from niclab.links.link_loss import Loss, MemberLink
 from niclab.links.path_ping import PING_COUNT, unanswered
-from niclab.links.upper import lacp, upper_devices
+from niclab.links.upper import bond_troubles, lacp, upper_devices
 from niclab.links.upper.upper_devices import Stack
 from niclab.links.witness import Explained, Witnesses
 from niclab.run.run import Run
@@ -73,15 +74,15 @@ class Bonds:
         """Restore every link and remove the bonds, if there are any.
 
         Raises:
-            CardFailure: A port is not as it was before: MAC, MTU, up, addresses.
-            BenchFault: A bond or a link cannot be undone; the journal keeps it.
+            CardFailure: A port of the dut is not as it was before: MAC, MTU, up, addresses.
+            BenchFault: Only a port of the peer is not, or a bond or a link cannot be undone; the journal keeps it.
         """
         self.restore()
-        problems = []
+        problems = list[Trouble]()
         while self._made:
             problems += upper_devices.remove(self._run, self._made.pop())
         self._settings = None
-        fail_with(problems)
+        blame(problems)
 
     # --- what they are
 
@@ -125,14 +126,16 @@ class Bonds:
             role: The server.
 
         Raises:
-            CardFailure: It uses none.
+            CardFailure: That of the dut uses none.
+            BenchFault: That of the peer uses none, or all links of the dut are kept down by peer or switch.
         """
         bond = self.stack(role)
         active = bond.server.host.bonds.bond(bond.name).active_slave
-        for port, interface in bond.below.items():
-            if interface.name == active:
-                return port
-        raise CardFailure(f"{role.value}: {bond.name} uses {active or 'no link'}; expected one of its members")
+        used = [port for port, interface in bond.below.items() if interface.name == active]
+        if not used:
+            text = f"{role.value}: {bond.name} uses {active or 'no link'}; expected one of its members"
+            blame(bond_troubles.explained(self._run, self._lost, [Trouble(text, of_card=role is Role.DUT)]))
+        return used[0]
 
     def described(self) -> str:
         """Name the bonds in words, to tell figures over them from other figures."""
@@ -163,12 +166,29 @@ class Bonds:
             case MemberLink.BACKUP:
                 active = self._active_path(cause.loser)
                 path = next(path for path in paths if path is not active)
-        self._lose(path, cause, say)
+        self.lose_path(path, cause, say)
 
     def lose_every(self, cause: Cause, say: Callable[[str], object]) -> None:
         """Let the links of all paths fail; arguments and errors are those of :meth:`lose`."""
         for path in self._run.bench.paths:
-            self._lose(path, cause, say)
+            self.lose_path(path, cause, say)
+
+    def lose_path(self, path: BenchPath, cause: Cause, say: Callable[[str], object]) -> None:
+        """Let the link of one path fail; :meth:`restore` undoes it.
+
+        Args:
+            path: The path.
+            cause: The way in which it fails.
+            say: Takes what was done.
+
+        Raises:
+            NotApplicable: The bench cannot do that to this path.
+        """
+        cause = failure.chosen(path, cause)
+        used = {bond.server.role: seen.active_slave for bond, seen in zip(self.both, self._seen(), strict=True)}
+        ports = failure.ends_without_link(path, cause)
+        self._lost.append(Loss(path, cause, failure.lose(self._run, path, cause), ports, used))
+        say(f"path {path.name} is lost by {cause.value}: no link at {' and '.join(sorted(ports))}")
 
     def restore(self) -> None:
         """Restore every failed link, without waiting for it.
@@ -252,7 +272,7 @@ class Bonds:
 
         Raises:
             CardFailure: Naming the bonds whose members have not, that of the dut among them, and why links are down.
-            BenchFault: Only that of the peer has not, or a server does not answer.
+            BenchFault: Only that of the peer has not, peer or switch keep the links down, or a server does not answer.
         """
         wanted = len(self._run.bench.paths)
 
@@ -267,7 +287,7 @@ class Bonds:
             ]
 
         if found := persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S):
-            blame([*found, *self._run.part(Witnesses).why_down()])
+            blame(bond_troubles.explained(self._run, self._lost, found))
 
     def require_traffic(self) -> None:
         """See that pings over the bonds, from both ends, are answered once; in broadcast mode at least once.
@@ -296,7 +316,8 @@ class Bonds:
             of: The server; both when there is none.
 
         Raises:
-            CardFailure: A bond keeps its carrier, or uses a link.
+            CardFailure: That of the dut keeps its carrier or uses a link, or that of the peer does by the dut's link.
+            BenchFault: Only that of the peer does.
         """
         card = self._run.card
         limit_ms = card.known(card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
@@ -304,17 +325,17 @@ class Bonds:
         bonds = [bond for bond in self.both if of in (None, bond.server.role)]
         for bond in bonds:
             if not bond.server.host.links.await_carrier(bond.name, False, within_s=within_s):
-                raise CardFailure(
-                    f"{bond.server.name}: {bond.name} has still carrier with every link lost, after {limit_ms} ms and "
-                    f"one look of miimon, all that sheet {card.name} allows"
-                )
-        problems = []
+                late = f"after {limit_ms} ms and one look of miimon, all that sheet {card.name} allows"
+                text = f"{bond.server.name}: {bond.name} has still carrier with every link lost, {late}"
+                blame([bond_troubles.of_bond(bond, self._lost, text)])
+        problems = list[Trouble]()
         for bond in bonds:
             seen = bond.server.host.bonds.bond(bond.name)
             if seen.slaves_up or seen.active_slave or seen.mii_status != "down":
                 found = f"{seen.slaves_up} links up, active {seen.active_slave}, status {seen.mii_status}"
-                problems.append(f"{bond.server.name}: {bond.name} has {found}; expected none, none, down")
-        fail_with(problems)
+                text = f"{bond.server.name}: {bond.name} has {found}; expected none, none, down"
+                problems.append(bond_troubles.of_bond(bond, self._lost, text))
+        blame(problems)
 
     def not_on_path(self, path: BenchPath, of: Role | None = None) -> list[str]:
         """Wait until bonds use a path, for as long as the sheet gives a link to return.
@@ -325,6 +346,9 @@ class Bonds:
 
         Returns:
             The bonds that use another link at the end, and the limit; empty when none does.
+
+        Raises:
+            BenchFault: Only that of the peer does, or peer or switch keep the link down.
         """
         wanted: dict[Role, str | None] = {
             bond.server.role: interface.name
@@ -341,7 +365,8 @@ class Bonds:
             The bonds that use another link at the end, and the limit; empty when none does.
 
         Raises:
-            BenchFault: No bond has lost its active link.
+            BenchFault: No bond has lost its active link, only that of the peer is wrong and not by the dut's link, or
+                peer or switch keep the link down.
         """
         used, lost = self._before(), {port for loss in self._lost for port in loss.ports}
         wanted: dict[Role, str | None] = {}
@@ -360,9 +385,10 @@ class Bonds:
             The bonds that use another link; empty when none does.
 
         Raises:
-            BenchFault: No link has failed.
+            BenchFault: No link has failed, only that of the peer is wrong, or peer or switch keep the link down.
         """
-        return self._not_in_use(self._before(), "as before the loss of another link")
+        found = self._not_in_use(self._before(), "as before the loss of another link")
+        return bond_troubles.of_card(self._run, self._lost, found)
 
     def _before(self) -> dict[Role, str | None]:
         """Return the link that each bond used before the last failure."""
@@ -376,12 +402,17 @@ class Bonds:
         problems = persistent_problems(
             lambda: self._not_in_use(wanted, which), within=limit_ms / 1000, every=LOOK_EVERY_S
         )
-        return [f"{problem}; sheet {card.name} allows {limit_ms} ms" for problem in problems]
+        found = [replace(each, text=f"{each.text}; sheet {card.name} allows {limit_ms} ms") for each in problems]
+        return bond_troubles.of_card(self._run, self._lost, found)
 
-    def _not_in_use(self, wanted: dict[Role, str | None], which: str) -> list[str]:
+    def _not_in_use(self, wanted: dict[Role, str | None], which: str) -> list[Trouble]:
         """The bonds that do not use the interface wanted of them; a bond of which none is wanted is right."""
         return [
-            f"{bond.server.name} uses {seen.active_slave}; expected {wanted[bond.server.role]} {which}"
+            bond_troubles.of_bond(
+                bond,
+                self._lost,
+                f"{bond.server.name} uses {seen.active_slave}; expected {wanted[bond.server.role]} {which}",
+            )
             for bond, seen in zip(self.both, self._seen(), strict=True)
             if bond.server.role in wanted and seen.active_slave != wanted[bond.server.role]
         ]
@@ -391,10 +422,3 @@ class Bonds:
 
     def _active_path(self, role: Role) -> BenchPath:
         return self._run.bench.path_of(self.active_port(role))
-
-    def _lose(self, path: BenchPath, cause: Cause, say: Callable[[str], object]) -> None:
-        cause = failure.chosen(path, cause)
-        used = {bond.server.role: seen.active_slave for bond, seen in zip(self.both, self._seen(), strict=True)}
-        ports = failure.ends_without_link(path, cause)
-        self._lost.append(Loss(path, cause, failure.lose(self._run, path, cause), ports, used))
-        say(f"path {path.name} is lost by {cause.value}: no link at {' and '.join(sorted(ports))}")

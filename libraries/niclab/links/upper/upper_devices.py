@@ -10,7 +10,7 @@ from ipaddress import IPv4Interface
 from niclab.bench.records import Port, Role
 from niclab.core.names import UPPER_DEVICES
 from niclab.core.undo import Action, ActionKind, Entry
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, Trouble
 from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
 from niclab.hosts.host_records import Interface
 from niclab.run.run import Run
@@ -178,7 +178,7 @@ def vlan_on_bond(run: Run, below: Stack, vlan_id: int) -> Stack:
     return stack
 
 
-def remove(run: Run, stack: Stack) -> list[str]:
+def remove(run: Run, stack: Stack) -> list[Trouble]:
     """Remove a bond or VLAN.
 
     Args:
@@ -186,7 +186,7 @@ def remove(run: Run, stack: Stack) -> list[str]:
         stack: The bond or VLAN.
 
     Returns:
-        What is not as it was before; empty when all is well.
+        What is not as it was before, a port of the dut by the card's fault; empty when all is well.
 
     Raises:
         BenchFault: It cannot be removed; the rest is left to the journal.
@@ -198,7 +198,8 @@ def remove(run: Run, stack: Stack) -> list[str]:
             ("MAC", "MTU", "up", "master", "addresses"), _state(was), _state(now), strict=True
         ):
             if before != after:
-                problems.append(f"{port.place}: {was.name} has {what} {after} after {stack.name}, it had {before}")
+                text = f"{port.place}: {was.name} has {what} {after} after {stack.name}, it had {before}"
+                problems.append(Trouble(text, of_card=port.role is Role.DUT))
     return problems
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, fail_with
+from niclab.core.verdict import BenchFault, Trouble, blame, fail_with
 from niclab.hosts.host_records import PingResult
 from niclab.links.leaked_frames import LeakedFrames, untagged_ipv4
 from niclab.links.path_ping import HEADER_BYTES, PING_COUNT, unanswered
@@ -91,14 +91,14 @@ class HostVlans:
         """Remove the VLANs, if there are any.
 
         Raises:
-            CardFailure: A port is not as it was before: MAC, MTU, up, addresses.
-            BenchFault: A VLAN cannot be removed; the journal keeps it.
+            CardFailure: A port of the dut is not as it was before: MAC, MTU, up, addresses.
+            BenchFault: Only a port of the peer is not, or a VLAN cannot be removed; the journal keeps it.
         """
-        problems = []
+        problems = list[Trouble]()
         for made in (self._vlans, self._outer):
             while made:
                 problems += upper_devices.remove(self._run, made.pop())
-        fail_with(problems)
+        blame(problems)
 
     # --- what must hold
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import Trouble, blame
 from niclab.core.wait import persistent_problems
 from niclab.hosts.host_records import Statistics
 from niclab.links.upper.bonds import Bonds
@@ -33,27 +33,37 @@ def require_shares(run: Run, say: Callable[[str], object]) -> None:
     Raises:
         CardFailure: Naming the members that carried less than half of an even share; in broadcast mode, less than all.
         Undecided: A server stood still meanwhile.
-        BenchFault: There is no bond, a server does not answer or does not send.
+        BenchFault: There is no bond, a server does not answer or does not send, or the peer alone sent too little over
+            a link.
     """
     dut, peer = (run.part(Bonds).stack(role) for role in Role)
     copies = run.part(Bonds).settings.mode.sends_copies
     with blameless(run):
-        fail_with([*_problems(dut, peer, say, copies=copies), *_problems(peer, dut, say, copies=copies)])
+        blame([*_problems(dut, peer, say, copies=copies), *_problems(peer, dut, say, copies=copies)])
 
 
-def _problems(sender: Stack, receiver: Stack, say: Callable[[str], object], *, copies: bool) -> list[str]:
-    """Members that carry too little of what one bond sends to the other."""
+def _problems(sender: Stack, receiver: Stack, say: Callable[[str], object], *, copies: bool) -> list[Trouble]:
+    """Members that carry too little of what one bond sends to the other.
+
+    What the peer has not sent over a link is charged to the bench, and with it that the dut has not received it.
+    """
+    of_dut = sender.server.role is Role.DUT
     short_of = _short_of_all if copies else _short
     before = [_counted(sender), _counted(receiver)]
     sent = many_flows.send(sender.server, str(sender.address.ip), str(receiver.address.ip))
     gained: list[list[int]] = []
 
-    def short() -> list[str]:
+    def short() -> list[Trouble]:
         gained[:] = [
             _gained(before[0], _counted(sender), "tx_packets"),
             _gained(before[1], _counted(receiver), "rx_packets"),
         ]
-        return [*short_of(sender, "sent", sent, gained[0]), *short_of(receiver, "received", sent, gained[1])]
+        unsent = short_of(sender, "sent", sent, gained[0])
+        missed = short_of(receiver, "received", sent, gained[1])
+        return [
+            *(Trouble(text, of_dut) for text in unsent.values()),
+            *(Trouble(text, of_dut or place not in unsent) for place, text in missed.items()),
+        ]
 
     problems = persistent_problems(short, within=COUNTED_WITHIN_S, every=0.5)
     for bond, did, frames in zip((sender, receiver), ("sent", "received"), gained, strict=True):
@@ -61,22 +71,24 @@ def _problems(sender: Stack, receiver: Stack, say: Callable[[str], object], *, c
     return problems
 
 
-def _short(bond: Stack, did: str, sent: int, frames: list[int]) -> list[str]:
+def _short(bond: Stack, did: str, sent: int, frames: list[int]) -> dict[int, str]:
+    """The problem of each member with less than half of an even share, by its place in the order of the paths."""
     even = sent / len(frames)
-    return [
-        f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; expected at least {LEAST_PART * even:g}, "
-        f"half of an even share of {len(frames)} links"
-        for port, count in zip(bond.below, frames, strict=True)
+    return {
+        place: f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; expected at least "
+        f"{LEAST_PART * even:g}, half of an even share of {len(frames)} links"
+        for place, (port, count) in enumerate(zip(bond.below, frames, strict=True))
         if count < LEAST_PART * even
-    ]
+    }
 
 
-def _short_of_all(bond: Stack, did: str, sent: int, frames: list[int]) -> list[str]:
-    return [
-        f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; expected all, each frame over each link"
-        for port, count in zip(bond.below, frames, strict=True)
+def _short_of_all(bond: Stack, did: str, sent: int, frames: list[int]) -> dict[int, str]:
+    return {
+        place: f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; expected all, each frame over each "
+        "link"
+        for place, (port, count) in enumerate(zip(bond.below, frames, strict=True))
         if count < sent
-    ]
+    }
 
 
 def _counted(bond: Stack) -> list[Statistics]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from niclab.bench.records import BenchPath, Role, Wiring
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import NotApplicable, blame
 from niclab.links.upper import upper_devices
 from niclab.links.upper.upper_devices import Stack
 from niclab.run.run import Run
@@ -52,7 +52,7 @@ def removed(run: Run, stack: Stack) -> None:
         CardFailure: A port is not as it was before.
         BenchFault: It cannot be removed.
     """
-    fail_with(upper_devices.remove(run, stack))
+    blame(upper_devices.remove(run, stack))
 
 
 @contextmanager

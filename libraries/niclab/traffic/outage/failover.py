@@ -12,8 +12,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from niclab.bench.records import Role
+from niclab.bench.records import BenchPath, Role
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, CardFailure, Undecided, fail_with
@@ -92,7 +93,7 @@ class Failover:
         self.repeat(measure)
 
     def each_link(self) -> None:
-        """Lose the first link, and when all are back, the second: each outage is within the limit.
+        """Lose the link of each path, one when all are back from the one before: each outage is within the limit.
 
         Packets lost one by one count as well, and nothing arrives twice.
 
@@ -103,23 +104,22 @@ class Failover:
         """
         allowed = self._allowed()
 
-        def measure(link: MemberLink) -> Judgement:
+        def measure(path: BenchPath) -> Judgement:
             self._bonds.make_whole()
             with watched(self.run, Over.BOND, self.say) as watch:
-                self._bonds.lose(link, self.cause, self.say)
+                self._bonds.lose_path(path, self.cause, self.say)
                 report = watch.end(allowed.watched_s)
             judgement, lost = (
-                self._within(report, allowed, f"{link.value} link lost"),
+                self._within(report, allowed, f"link of path {path.name} lost"),
                 outage.too_many_lost(report, allowed),
             )
             whole = _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
             return self.explained(whole)
 
-        self.repeat(lambda: measure(MemberLink.FIRST))
-        self.repeat(lambda: measure(MemberLink.SECOND))
+        self._on_each_path(measure)
 
     def each_link_for_nothing(self) -> None:
-        """Lose the first link of a bond that sends copies, and the second when all are back: no packet is lost or late.
+        """Lose the link of each path of a bond that sends copies, one after the other: no packet is lost or late.
 
         Raises:
             CardFailure: A packet was lost for sure.
@@ -128,15 +128,14 @@ class Failover:
             BenchFault: Both ends show another cause than the one that was brought about.
         """
 
-        def measure(link: MemberLink) -> Judgement:
+        def measure(path: BenchPath) -> Judgement:
             self._bonds.make_whole()
             with watched(self.run, Over.BOND, self.say) as watch:
-                self._bonds.lose(link, self.cause, self.say)
+                self._bonds.lose_path(path, self.cause, self.say)
                 report = watch.end()
             return self.explained(outage.unbroken(report, copies=self._bonds.settings.mode.sends_copies))
 
-        self.repeat(lambda: measure(MemberLink.FIRST))
-        self.repeat(lambda: measure(MemberLink.SECOND))
+        self._on_each_path(measure)
 
     def return_of_the_primary(self) -> None:
         """Lose the primary link and restore it: it is used again, and the outage is within the limit.
@@ -163,6 +162,10 @@ class Failover:
 
         self.repeat(measure)
         self._bonds.require_members()
+
+    def _on_each_path(self, measure: Callable[[BenchPath], Judgement]) -> None:
+        for path in self.run.bench.paths:
+            self.repeat(partial(measure, path))
 
     def repeat(self, measure: Callable[[], Judgement]) -> None:
         """Measure, and again while a server stall may hide a problem; each measurement counts for the certificate.
