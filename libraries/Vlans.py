@@ -83,7 +83,8 @@ class Vlans(BenchLibrary):
 
         Raises:
             CardFailure: A ping is answered, or a VLAN or a port receives a frame of the other VLAN.
-            BenchFault: A VLAN has sent nothing, or the watch for untagged frames does not work.
+            BenchFault: The switch has passed one on, a VLAN has sent nothing, or the watch for untagged frames does not
+                work.
         """
         self.run.part(HostVlans).require_isolation()
 

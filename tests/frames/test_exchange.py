@@ -103,6 +103,28 @@ def test_frames_for_another_address_leak_only_into_a_promiscuous_port(clean: Nam
         judge(exchange(clean, stream(clean, "peer.p0"), stream(clean, "peer.p0", **alien)).findings())
 
 
+def test_frames_to_a_group_come_to_every_port_of_a_switch(clean: Namespaces) -> None:
+    """Both paths go through the switch, which passes them on to the other port as well; its own would be red."""
+    to_all = stream(clean, "peer.p0", destination="ff:ff:ff:ff:ff:ff", name="frames to all")
+    plan = FramePlan((to_all, stream(clean, "peer.p1")))
+    answers = dict(FrameAgents(clean.run).exchange(plan))
+    assert Ledger(plan, answers, clean.run.interface).findings() == []
+    arrived, look = answers[Role.DUT].arrived, answers[Role.DUT].ports["p1"]
+    more = look.model_copy(update={"after": {**look.after, "rx_packets": look.after["rx_packets"] + COUNT}})
+    answers[Role.DUT] = replace(
+        answers[Role.DUT],
+        arrived={**arrived, ("p1", 0): arrived["p0", 0]},
+        ports={**answers[Role.DUT].ports, "p1": more},
+    )
+    found = {each.difference for each in Ledger(plan, answers, clean.run.interface).findings()}
+    assert found == {FrameDifference.MISDELIVERED, FrameDifference.MISCOUNTED}
+    switched = list(clean.ports.values())
+    assert Ledger(plan, answers, clean.run.interface, switched).findings() == []
+    plan = replace(plan, streams=(replace(to_all, frame=replace(plan.streams[1].frame)), plan.streams[1]))
+    found = {each.difference for each in Ledger(plan, answers, clean.run.interface, switched).findings()}
+    assert FrameDifference.MISDELIVERED in found
+
+
 def test_wrong_checksums_are_refused_and_counted_by_the_system(clean: Namespaces) -> None:
     udp = {"kind": FrameKind.UDP, "sizes": (66, 1514, 301), "at_program": Arrives.ALL, "count": 48}
     bad = {"wrong": Wrong.TRANSPORT, "at_program": Arrives.NONE, "name": "wrong sums"}

@@ -12,7 +12,7 @@ from fake_parts import PING, FakeHost
 from fake_switch import PORTS, FakeSwitch
 
 from niclab.bench.records import Port
-from niclab.core.verdict import BenchFault, CardFailure, blame
+from niclab.core.verdict import BenchFault, CardFailure, Undecided, blame
 from niclab.core.wait import Deadline, until
 from niclab.hosts.host_records import PingResult
 from niclab.links import patch_panel, switched
@@ -211,6 +211,50 @@ def test_earlier_frames_that_the_switch_counts_late_are_not_charged(
     monkeypatch.setattr(SwitchedPath, "_counted", counted)
     monkeypatch.setattr(FakeHost, "ping", ping)
     patched.part(SwitchedPath).require_equal_counts()
+
+
+@pytest.mark.parametrize(
+    ("received", "discards", "verdict", "message"),
+    [
+        (199, 1, BenchFault, "the switch's port of dut.p0 counts out_discards 1; expected none"),
+        (199, 0, CardFailure, r"dut.p0 \(.*\) has received 199 frames, the switch has sent 200"),
+        (200, 0, Undecided, r"dut.p0 \(.*\): 199 of 200 pings answered; .* have counted the same frames"),
+    ],
+)
+def test_who_has_lost_a_ping_is_seen_by_the_counters(
+    patched: Run, monkeypatch: pytest.MonkeyPatch, received: int, discards: int, verdict: type[Exception], message: str
+) -> None:
+    monkeypatch.setattr(switched, "COUNTED_WITHIN_S", 0.05)
+    monkeypatch.setattr(switched, "AT_REST_S", 0.001)
+    pinged = list[int]()
+
+    def counted(_: SwitchedPath) -> list[PortCounters]:
+        of_dut = COUNTED | {"in_unicast": 200, "out_unicast": 200 - discards, "out_discards": discards}
+        of_peer = COUNTED | {"in_unicast": 200, "out_unicast": 200}
+        return [
+            PortCounters(
+                uptime_ticks=0,
+                discontinuity_ticks=0,
+                in_octets=0,
+                out_octets=0,
+                fcs_errors=None,
+                **{name: count * len(pinged) for name, count in each.items()},
+            )
+            for each in (of_dut, of_peer)
+        ]
+
+    def carried(_: SwitchedPath) -> list[Carried]:
+        return [Carried(200 * len(pinged), received * len(pinged)), Carried(200 * len(pinged), 200 * len(pinged))]
+
+    def ping(*_: object, **__: object) -> PingResult:
+        pinged.append(1)
+        return replace(PING, sent=200, received=199)
+
+    monkeypatch.setattr(SwitchedPath, "_carried", carried)
+    monkeypatch.setattr(SwitchedPath, "_counted", counted)
+    monkeypatch.setattr(FakeHost, "ping", ping)
+    with pytest.raises(verdict, match=message):
+        patched.part(SwitchedPath).require_equal_counts()
 
 
 def test_ports_that_never_rest_are_a_bench_fault(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from niclab.bench.records import Port, Role
+from niclab.bench.records import Port, Role, Wiring
 from niclab.core.exposure import Exposure
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.blame import peer_trial
@@ -118,7 +118,7 @@ def exchange(
     before = both.told()
     for attempt in range(ATTEMPTS):
         answers = run.part(FrameAgents).exchange(plan, meanwhile)
-        ledger = Ledger(plan, answers, run.interface)
+        ledger = Ledger(plan, answers, run.interface, _switched(run))
         findings = [*(wire(answers) if wire else ()), *ledger.findings(), *counted_sums.findings(plan, answers)]
         after = both.told() if findings else before
         stood, before = both.between(before, after), after
@@ -131,6 +131,11 @@ def exchange(
         run.notes.exposed(Exposure.FRAMES, frames, at)
     judge(findings, stood, trying or (lambda suspected: peer_trial.tried(run, suspected, say)))
     return ledger, answers
+
+
+def _switched(run: Run) -> list[Port]:
+    """The ports of the paths that go through the switch."""
+    return [run.bench.port(end) for path in run.bench.paths if path.through is Wiring.SWITCH for end in path.ends]
 
 
 def _compared(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Counter[str]:

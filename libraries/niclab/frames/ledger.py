@@ -7,7 +7,7 @@ was lost at a place; what is too much came twice or is a leak; what is delivered
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role
@@ -31,7 +31,7 @@ class Leg:
     """All streams from one port to another, and what both ports counted.
 
     ``is_counted``: the ports carry the streams and what their systems send, and nothing else, nor streams of another
-    leg.
+    leg, those to groups that a switch passes on to every port among them.
     """
 
     sender: Port
@@ -136,10 +136,17 @@ class Ledger:
         plan: What was to be sent.
         answers: What both servers said.
         iface: Gives the name of a port's interface.
+        switched: Ports whose paths go through the same switch: frames to groups come to each of them.
     """
 
-    def __init__(self, plan: FramePlan, answers: Mapping[Role, ServerAnswer], iface: Callable[[Port], str]) -> None:
-        self._plan, self._answers, self._iface = plan, answers, iface
+    def __init__(
+        self,
+        plan: FramePlan,
+        answers: Mapping[Role, ServerAnswer],
+        iface: Callable[[Port], str],
+        switched: Collection[Port] = (),
+    ) -> None:
+        self._plan, self._answers, self._iface, self._switched = plan, answers, iface, switched
         pairs = sorted({(s.sender, s.receiver) for s in plan.streams}, key=str)
         self._shared = [port for port, count in Counter(port for pair in pairs for port in pair).items() if count > 2]
         self.legs = [self._leg(*pair) for pair in pairs]
@@ -164,8 +171,16 @@ class Ledger:
                 if each.program and (each.program.value, flow) in there.arrived
             },
             (here.ports[self._iface(sender)], there.ports[place]),
-            self._plan.raw and self._plan.alone and not {sender, receiver} & set(self._shared),
+            self._plan.raw
+            and self._plan.alone
+            and not {sender, receiver} & set(self._shared)
+            and not any(self._is_flooded(each, port) for each in self._plan.streams for port in (sender, receiver)),
         )
+
+    def _is_flooded(self, stream: FrameStream, port: Port) -> bool:
+        """Does the switch pass the frames of a stream on to a port that they are not for?"""
+        ends = (stream.sender, stream.receiver)
+        return stream.is_to_group and port not in ends and {stream.sender, port} <= set(self._switched)
 
     def lines(self) -> list[str]:
         """Say of each stream what was sent, and what became of it."""
@@ -214,6 +229,8 @@ class Ledger:
                 if port is None or flow >= len(self._plan.streams) or self._plan.streams[flow].receiver == port:
                     continue
                 stream = self._plan.streams[flow]
+                if self._is_flooded(stream, port):
+                    continue
                 text = f"{port.place} received {came.frames} frames of {stream.name} for {stream.receiver.name}"
                 yield FrameFinding(FrameDifference.MISDELIVERED, culprit_of(port), f"{text}; expected none")
 

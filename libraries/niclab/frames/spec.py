@@ -142,6 +142,11 @@ class FrameStream:
         return self.count if is_asked else 0
 
     @property
+    def is_to_group(self) -> bool:
+        """Are its frames to a group, or to all? A switch passes them on to every port."""
+        return self.frame is not None and bool(int(self.frame.destination[:2], 16) & 1)
+
+    @property
     def program(self) -> MadeBy | None:
         """The socket on which a program of the receiver listens for it; None: no program does."""
         if self.made_by is not MadeBy.RAW:

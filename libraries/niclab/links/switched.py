@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure, Trouble, blame, fail_with
+from niclab.core.verdict import BenchFault, Trouble, Undecided, blame, fail_with
 from niclab.core.wait import NotInTime, pause, persistent_problems, until
 from niclab.hosts.host_records import PingResult
 from niclab.links import carrier, link_checks, switch_ports, wiring
@@ -138,14 +138,26 @@ class SwitchedPath:
         Reading takes time: counters that differ are read again while the switch may still have to count.
 
         Raises:
-            CardFailure: A ping was not answered, or the counters of the dut's port differ.
-            Undecided: A server stood still while pings were lost.
+            CardFailure: The counters of the dut's port differ.
+            Undecided: A ping was not answered and a server stood still, or all counters agree.
             BenchFault: The switch drops frames or does not count, the counters of the peer's port differ, the ports
                 never rest, or a server or the switch does not answer.
         """
         run, dut = self._run, self._dut
         pause(COUNTED_WITHIN_S)  # what passed before is counted by now
         before, carried_before = self._counted_at_rest()
+
+        def problems(answered: int) -> list[Trouble]:
+            carried = [after.since(then) for after, then in zip(self._carried(), carried_before, strict=True)]
+            counted = [
+                difference(then, after, f"{run.switch.name}: port of {port.name}")
+                for port, then, after in zip(self._ends, before, self._counted(), strict=True)
+            ]
+            return count_differences(self._ends, carried, counted, answered)
+
+        def require_agreement(answered: int) -> None:
+            blame(persistent_problems(lambda: problems(answered), within=COUNTED_WITHIN_S, every=0.5))
+
         with blameless(run):
             result = run.server_of(dut).host.links.ping(
                 str(run.bench.address(run.bench.partner(dut)).ip),
@@ -153,17 +165,12 @@ class SwitchedPath:
                 count=PINGS,
             )
             if result.received != result.sent:
-                raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; expected all")
-
-        def problems() -> list[Trouble]:
-            carried = [after.since(then) for after, then in zip(self._carried(), carried_before, strict=True)]
-            counted = [
-                difference(then, after, f"{run.switch.name}: port of {port.name}")
-                for port, then, after in zip(self._ends, before, self._counted(), strict=True)
-            ]
-            return count_differences(self._ends, carried, counted)
-
-        blame(persistent_problems(problems, within=COUNTED_WITHIN_S, every=0.5))
+                require_agreement(result.received)
+                raise Undecided(
+                    f"{dut.place}: {result.received} of {result.sent} pings answered; expected all; both cards and "
+                    f"{run.switch.name} have counted the same frames, so that none of them is seen to have lost one"
+                )
+        require_agreement(result.received)
 
     def _counted_at_rest(self) -> tuple[list[PortCounters], list[Carried]]:
         """Return the counts of the switch and of the card's ports while no port was sending or receiving.
@@ -310,22 +317,26 @@ def require_no_restart(run: Run) -> None:
         )
 
 
-def count_differences(ports: list[Port], carried: list[Carried], counted: list[dict[str, int]]) -> list[Trouble]:
-    """Find what does not agree between the two ends of a path and the switch, after pings that were all answered.
+def count_differences(
+    ports: list[Port], carried: list[Carried], counted: list[dict[str, int]], answered: int = PINGS
+) -> list[Trouble]:
+    """Find what does not agree between the two ends of a path and the switch after pings.
 
-    So many frames as there were pings came through: a port of the switch that counts fewer does not count.
+    So many frames as there were answers came through: a port of the switch that counts fewer does not count.
 
     Args:
         ports: Both ends.
         carried: Frames that each port of the card has sent and received.
         counted: What the switch's port of each has counted.
+        answered: Pings that were answered.
 
     Returns:
         The problems; empty when all agrees.
     """
     problems = list[Trouble]()
     for port, frames, here, there in zip(ports, carried, counted, reversed(counted), strict=True):
-        problems += _of_sent(port, frames.sent, here) + _of_received(port, frames.received, here, there)
+        problems += _of_sent(port, frames.sent, here, answered)
+        problems += _of_received(port, frames.received, here, there, answered)
         if here["in_unicast"] != there["out_unicast"]:
             text = (
                 f"the switch has received {here['in_unicast']} frames of {port.name} for its partner, and passed on "
@@ -342,24 +353,26 @@ def count_differences(ports: list[Port], carried: list[Carried], counted: list[d
     return problems
 
 
-def _of_sent(port: Port, sent: int, here: dict[str, int]) -> list[Trouble]:
+def _of_sent(port: Port, sent: int, here: dict[str, int], answered: int) -> list[Trouble]:
     received = here["in_unicast"] + here["in_multicast"] + here["in_broadcast"]
-    if sent >= PINGS and received == sent:
+    if sent >= answered and received == sent:
         return []
     text = f"{port.place} has sent {sent} frames, the switch has received {received}; expected all"
-    switch_counts = sent < PINGS or received >= PINGS
+    switch_counts = sent < answered or received >= answered
     return [Trouble(text, port.role is Role.DUT and switch_counts)]
 
 
-def _of_received(port: Port, received: int, here: dict[str, int], there: dict[str, int]) -> list[Trouble]:
+def _of_received(
+    port: Port, received: int, here: dict[str, int], there: dict[str, int], answered: int
+) -> list[Trouble]:
     """A card need not count frames to groups, nor those for others that the switch floods.
 
     Where the two ports of the switch differ, which is the switch's own trouble, either may be right.
     """
     unicast = (here["out_unicast"], there["in_unicast"])
-    least, most = max(PINGS, min(unicast)), max(unicast) + here["out_multicast"] + here["out_broadcast"]
+    least, most = max(answered, min(unicast)), max(unicast) + here["out_multicast"] + here["out_broadcast"]
     if least <= received <= most:
         return []
     text = f"{port.place} has received {received} frames, the switch has sent {most}; expected {least} or more of them"
-    switch_counts = received < PINGS or most >= PINGS
+    switch_counts = received < answered or most >= answered
     return [Trouble(text, port.role is Role.DUT and switch_counts)]

@@ -29,6 +29,7 @@ class HostVlans:
         self._run = run
         self._vlans: list[Stack] = []
         self._outer: list[Stack] = []
+        self._differ = False
 
     # --- made and removed
 
@@ -45,6 +46,7 @@ class HostVlans:
             BenchFault: There are VLANs already, or one cannot be made. What was made is removed.
         """
         self._refuse_more()
+        self._differ = dut_vlan != peer_vlan
         ports = {role: upper_devices.bonded_ports(self._run, role)[0] for role in Role}
         with self._whole() as undoing:
             for role, vlan_id in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
@@ -126,25 +128,27 @@ class HostVlans:
     def require_isolation(self) -> None:
         """See that no ping is answered from either end, though both have sent, and that neither VLAN receives anything.
 
-        Nothing may arrive on either port without its tag either: the port below would take it for its own.
+        Nothing may arrive on either port without its tag either: the port below would take it for its own. VLANs of the
+        same id are kept apart by the switch between them, those of different ids by the cards.
 
         Raises:
             CardFailure: A ping is answered, or a VLAN or a port receives a frame of the other VLAN.
-            BenchFault: A VLAN has sent nothing, or the watch for untagged frames does not work.
+            BenchFault: The switch has passed one on, a VLAN has sent nothing, or the watch for untagged frames does not
+                work.
         """
+        apart = "the VLANs differ" if self._differ else "the switch has no such VLAN"
         before, sent_before = self._received(), self._sent()
         with ExitStack() as watches:
             leaked = [watches.enter_context(self._leaks(vlan)) for vlan in self._both]
             problems = [
-                f"{name}: {result.received} of {result.sent} pings answered; expected none, the VLANs differ"
+                f"{name}: {result.received} of {result.sent} pings answered; expected none, {apart}"
                 for name, result in self._pings()
                 if result.received
             ]
         for vlan, was, now in zip(self._both, before, self._received(), strict=True):
             if now != was:
-                problems.append(
-                    f"{vlan.server.name}: {vlan.name} has received {now - was} packets of another VLAN; expected none"
-                )
+                text = f"{vlan.server.name}: {vlan.name} has received {now - was} packets of the other end"
+                problems.append(f"{text}; expected none, {apart}")
         for vlan, was, now in zip(self._both, sent_before, self._sent(), strict=True):
             if now == was:
                 raise BenchFault(f"{vlan.server.name}: {vlan.name} has sent nothing, so isolation is not tried")
@@ -152,7 +156,7 @@ class HostVlans:
             if seen.first:
                 below = ", ".join(port.place for port in vlan.below)
                 problems.append(f"{below} has received a frame of another VLAN without its tag: {seen.first}")
-        fail_with(problems)
+        blame([Trouble(problem, of_card=self._differ) for problem in problems])
 
     def require_full_size(self, say: Callable[[str], object]) -> None:
         """Ping with packets as long as the MTU, not to be fragmented, from both ends: the tag finds its room.
