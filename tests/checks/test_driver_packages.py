@@ -35,6 +35,16 @@ def settings(bench: FakeBench, taken: Run) -> FakeSettings:
     return settings_of(bench)
 
 
+def test_a_peer_with_another_card_gets_no_package(bench: FakeBench, settings: FakeSettings, taken: Run) -> None:
+    assert settings
+    for nic in bench.peer.nics:
+        nic.device = replace(nic.device, device_id="1521")
+    with pytest.raises(NotApplicable, match=r"^peer has another card than intel-82574l$"):
+        DriverPackages().remove_the_driver_package(Role.PEER)
+    assert not [entry for entry in taken.journal.pending() if "driver package" in entry.subject]
+    DriverPackages().install_the_driver_package(REQUIRED)
+
+
 def runs(bench: FakeBench, version: str | None) -> None:
     """The dut runs a driver of that version everywhere; None: the kernel's."""
     bench.dut.file = replace(FILE, version=version, filename=f"/lib/modules/{KERNEL}/updates/e1000e.ko")

@@ -101,6 +101,16 @@ def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -
 
 
 @pytest.mark.parametrize(
+    "failed_one",
+    ["be2net-modules", "/var/cache/apt/archives/be2net-modules_12.0.0.0.deb", "be2net-modules:amd64"],
+)
+def test_a_package_that_dpkg_names_is_refused(failed_one: str) -> None:
+    said = f"Errors were encountered while processing:\n other-modules\n {failed_one}\nE: Sub-process /usr/bin/dpkg"
+    dut, _ = host({INSTALL: failed(said, exit_status=100), QUERY: ABSENT})
+    assert dut.drivers.install_package("be2net-modules", "12.0.0.0").refused
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "E: Could not get lock /var/lib/dpkg/lock-frontend",
@@ -111,6 +121,11 @@ def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -
         "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.",
         "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?",
         "fork: Cannot allocate memory",
+        "dpkg: error: unable to create new file '/var/lib/dpkg/status-new': Read-only file system",
+        "E: Failed to fetch file:/srv/be2net-modules_12.0.0.0_amd64.deb  Hash Sum mismatch",
+        "dpkg: unrecoverable fatal error, aborting:\n files list file: Input/output error",
+        "Errors were encountered while processing:\n other-modules\n"
+        "E: Sub-process /usr/bin/dpkg returned an error code (1)",
     ],
 )
 def test_what_the_lab_lacks_is_no_refusal(said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_bench import FakeBench
@@ -352,6 +353,29 @@ class TestFragments:
             Sweeps().fragments_should_arrive_whole()
         assert str(caught.value).startswith("dut.p0 to peer.p0: ") and words in str(caught.value)
         assert "peer.p0 to dut.p0" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "verdict"), [(" 7 8 ", " 8 ", Undecided), ("damaged 0", "damaged 2", CardFailure)]
+    )
+    def test_what_is_lost_while_a_server_stood_still_is_undecided(
+        self,
+        bench: FakeBench,
+        said: dict[Role, str],
+        monkeypatch: pytest.MonkeyPatch,
+        old: str,
+        new: str,
+        verdict: type[Exception],
+    ) -> None:
+        said[Role.PEER] = said[Role.PEER].replace(old, new)
+        plain = datagrams.deliver
+
+        def slow(*words: Any) -> datagrams.Delivery:
+            bench.ssh[Role.PEER].stood += "stood 400\n"
+            return plain(*words)
+
+        monkeypatch.setattr(datagrams, "deliver", slow)
+        with pytest.raises(verdict, match=r"^dut\.p0 to peer\.p0: "):
+            Sweeps().fragments_should_arrive_whole()
 
     def test_wrong_checksums_are_counted(self, bench: FakeBench, said: dict[Role, str]) -> None:
         counts = iter((5, 12))

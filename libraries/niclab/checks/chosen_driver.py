@@ -9,7 +9,7 @@ from niclab.bench.records import Role
 from niclab.card.driver_choice import VENDOR, DriverChoice
 from niclab.checks.asked import Say
 from niclab.checks.driver import reload
-from niclab.checks.packages import DriverPackage
+from niclab.checks.packages import DriverPackage, has_the_card
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import NoDevice, NoInterface
@@ -128,7 +128,7 @@ class ChosenDriver:
         run, system = self._run, self._run.server(role).description.os
         if role is Role.DUT:
             return run.driver_choice.version(run.card, system)
-        if not self._has_the_card(role):
+        if not has_the_card(run, role):
             say(f"{role.value} has another card; its driver stays as it is")
             return ""
         if system is run.server(Role.DUT).description.os:
@@ -137,11 +137,6 @@ class ChosenDriver:
             say(f"{role.value}: sheet {run.card.name} names no package for {system.value}; its driver stays as it is")
             return ""
         return DriverChoice(VENDOR).version(run.card, system)
-
-    def _has_the_card(self, role: Role) -> bool:
-        identity, pci = self._run.card.identity, self._run.server(role).host.pci
-        found = {(device.vendor_id, device.device_id) for device in map(pci.device, self._addresses(role))}
-        return found == {(identity.vendor_id, identity.device_id)}
 
     def _addresses(self, role: Role) -> list[str]:
         return [port.pci for port in self._run.ports(role)]

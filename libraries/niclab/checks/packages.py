@@ -30,6 +30,18 @@ class Release(Enum):
     PREVIOUS = "previous"
 
 
+def has_the_card(run: Run, role: Role) -> bool:
+    """Return whether all test ports of a server are of the card on the sheet: the peer may have another one.
+
+    Args:
+        run: The qualification run.
+        role: The server.
+    """
+    identity, pci = run.card.identity, run.server(role).host.pci
+    found = {(device.vendor_id, device.device_id) for device in (pci.device(port.pci) for port in run.ports(role))}
+    return found == {(identity.vendor_id, identity.device_id)}
+
+
 @dataclass(frozen=True)
 class DriverPackage:
     """The driver package of one server, as the sheet names it for the server's operating system.
@@ -56,9 +68,12 @@ class DriverPackage:
         """The sheet's package of that driver.
 
         Raises:
-            NotApplicable: The driver comes with the system, and the sheet names no package.
+            NotApplicable: The driver comes with the system, and the sheet names no package; or the server is the peer,
+                and has another card.
             SheetSilent: The sheet says nothing of where the driver comes from.
         """
+        if self.role is not Role.DUT and not has_the_card(self.run, self.role):
+            raise NotApplicable(f"{self.server.name} has another card than {self.run.card.name}")
         system = self.server.description.os
         if self.driver.package is None and self.driver.in_kernel:
             where = f"{self.driver.module} comes with {system.value}"

@@ -92,12 +92,13 @@ class Apt:
         return "apt-get -q update"
 
     def ending(self, name: str, result: CommandResult) -> Ending:
-        del name
+        said = _said(result)
         if result.exit_status == 0:
             return Ending.DONE
-        if any(words in _said(result) for words in ("was not found", "Unable to locate package")):
+        if any(words in said for words in ("was not found", "Unable to locate package")):
             return Ending.UNKNOWN
-        return Ending.NO_ANSWER if is_no_answer(result) else Ending.REFUSED
+        lacks = is_no_answer(result) or any(words in said for words in _APT_LACKS) or _has_failed_other(name, said)
+        return Ending.NO_ANSWER if lacks else Ending.REFUSED
 
     def verifying(self, name: str) -> str:
         return f"dpkg -V {name}"
@@ -112,6 +113,17 @@ class Apt:
         if before is not None:
             words = f"apt-get -q --yes --allow-downgrades install {name}={before.full_version}"
         return f"DEBIAN_FRONTEND=noninteractive {words}"
+
+
+_APT_LACKS = ("Read-only file system", "Hash Sum mismatch", "Input/output error")
+_DPKG_FAILED = re.compile(r"^Errors were encountered while processing:\n((?: .*\n?)+)", re.MULTILINE)
+"""What dpkg says at its end: names of packages, or of their files, one a line."""
+
+
+def _has_failed_other(name: str, said: str) -> bool:
+    """Whether dpkg names packages that it could not process, and not this one among them."""
+    failed = [line.strip().rpartition("/")[2] for block in _DPKG_FAILED.findall(said) for line in block.splitlines()]
+    return bool(failed) and name not in [re.split("[_:]", each)[0] for each in failed]
 
 
 _QUIET_APT = "DEBIAN_FRONTEND=noninteractive apt-get -q"

@@ -36,6 +36,11 @@ class Delivery:
     wrong_sums: int | None
 
     @property
+    def is_certain(self) -> bool:
+        """Is there a defect that no server makes by standing still, as it may lose datagrams?"""
+        return bool(self.twice or self.damaged or self.wrong_sums)
+
+    @property
     def problem(self) -> str:
         """The defect in words; empty when every datagram arrived once with its content."""
         if self.whole == self.sent and not (self.twice or self.damaged or self.wrong_sums):

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import OffloadName, Setting
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import Undecided, fail_with
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.traffic.effects.effect import can_switch, switched
 from niclab.traffic.effects.variants import Way, applied
 from niclab.traffic.fragments import datagrams
@@ -24,18 +25,28 @@ def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
 
     Raises:
         CardFailure: A datagram is lost, changed, or dropped for a wrong checksum.
+        Undecided: Datagrams are lost, and a server stood still meanwhile.
         BenchFault: The program that sends or receives fails.
         NotApplicable: The sheet says nothing about offloads.
     """
-    problems = []
+    problems, unclear, both = list[str](), list[str](), standstill.watch(run)
     for sender in Role:
         ends = endpoints.ends(run, path, sender)
         with applied(run, Way(path, sender), _checksums_on(run)):
+            before = both.told()
             found = datagrams.deliver(run, ends)
         say(f"{ends.name}: {found}")
-        if found.problem:
-            problems.append(f"{ends.name}: {found.problem}; expected each once and unchanged, checksum offload on")
+        if not found.problem:
+            continue
+        text = f"{ends.name}: {found.problem}; expected each once and unchanged, checksum offload on"
+        stood = [] if found.is_certain else both.between(before, both.told())
+        if stood:
+            unclear.append(f"{text}; meanwhile {', '.join(map(str, stood))}")
+        else:
+            problems.append(text)
     fail_with(problems)
+    if unclear:
+        raise Undecided("\n".join(unclear))
 
 
 def _checksums_on(run: Run) -> tuple[Setting, ...]:
