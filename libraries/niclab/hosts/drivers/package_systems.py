@@ -117,11 +117,11 @@ class Apt:
 
 _APT_LACKS = ("Read-only file system", "Hash Sum mismatch", "Input/output error")
 _DPKG_FAILED = re.compile(r"^Errors were encountered while processing:\n((?: .*\n?)+)", re.MULTILINE)
-"""What dpkg says at its end: names of packages, or of their files, one a line."""
+"""The last words of dpkg: names of packages, or of their files, one a line."""
 
 
 def _has_failed_other(name: str, said: str) -> bool:
-    """Whether dpkg names packages that it could not process, and not this one among them."""
+    """Return whether dpkg could not process other packages, and does not name this one with them."""
     failed = [line.strip().rpartition("/")[2] for block in _DPKG_FAILED.findall(said) for line in block.splitlines()]
     return bool(failed) and name not in [re.split("[_:]", each)[0] for each in failed]
 
