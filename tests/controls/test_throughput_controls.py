@@ -46,8 +46,8 @@ def effect(name: str) -> str:
 
 @dataclass(frozen=True)
 class Control:
-    """With ``defect`` on ``target`` just the tests ``red`` fail, with the kind of verdict given there, and those of
-    ``green`` pass. An empty defect is none."""
+    """With ``defect`` on ``target`` just the tests ``red`` fail, with the kind of verdict given there, or one of two,
+    and those of ``green`` pass. An empty defect is none."""
 
     card: str
     target: str
@@ -121,7 +121,8 @@ CONTROLS = {
         SOLARFLARE,
         "card:dut",
         f"feature-lie={GRO}",
-        dict.fromkeys((effect("gro-off-cpu"), RECEIVES), "CardFailure"),
+        # processor time of an emulated server differs by half from run to run: that nothing is saved is seldom proven
+        {effect("gro-off-cpu"): "CardFailure or Undecided", RECEIVES: "CardFailure"},
         (effect("gro-off"), SENDS),
     ),
     "jumbo-costs": Control(
@@ -180,7 +181,7 @@ def test_the_defect_turns_its_tests_red_and_no_other(cards: Bench, name: str) ->
     assert set(found.red) == set(control.red), found.red
     assert found.green == set(control.green)
     verdicts = {test: message.partition(":")[0] for test, message in found.red.items()}
-    assert verdicts == control.red, found.red
+    assert all(verdict in control.red[test].split(" or ") for test, verdict in verdicts.items()), found.red
 
 
 @pytest.mark.parametrize("card", [EMULEX, SOLARFLARE])
