@@ -18,7 +18,7 @@ from robot.libdocpkg.model import KeywordDoc, LibraryDoc
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KEYWORDS = Path("docs/keywords")
-WORKER = Path(__file__).parent / "iframe-worker.js"
+ASSETS = [Path(__file__).parent / name for name in ("iframe-worker.js", "wide.css")]
 _SOURCE_LINK = re.compile(r"\]\(\.\./(libraries|resources)/(\w+)\.(?:py|resource)\)")
 _LINK = re.compile(r"\]\(([^)\s#]+)")
 _ANCHOR = re.compile(r'href="#([^"]+)"')
@@ -66,7 +66,8 @@ def assemble(folder: Path) -> None:
             file = (REPOSITORY / page).parent / target
             if file.is_file() and file.suffix != ".md":
                 _write(folder / file.resolve().relative_to(REPOSITORY), file.read_bytes())
-    _write(folder / "assets" / WORKER.name, WORKER.read_bytes())
+    for asset in ASSETS:
+        _write(folder / "assets" / asset.name, asset.read_bytes())
     for source_name in keyword_sources():
         name, text = keyword_page(source_name)
         _write(folder / KEYWORDS / f"{name}.md", text)
