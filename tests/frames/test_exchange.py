@@ -194,10 +194,14 @@ def test_a_wrong_checksum_that_nobody_sent_on_purpose_decides_nothing(clean: Nam
     assert found.text == "peer: 3 wrong checksums of UDP counted; expected none"
     with pytest.raises(Undecided):
         judge([found])
-    (few,) = counted_sums.findings(FramePlan((replace(wrong, count=4),)), answers)
-    assert few.text == "peer: 3 wrong checksums of UDP counted; expected 4, as many as were sent"
+    peer = answers[Role.PEER]
+    accepted = {**answers, Role.PEER: replace(peer, wrong_sums={**peer.wrong_sums, "udp": 2})}
+    (few,) = counted_sums.findings(FramePlan((wrong,)), accepted)
+    assert few.text == "peer: 2 wrong checksums of UDP counted; expected 3, and all 3 that arrived"
     with pytest.raises(BenchFault):
         judge([few])
+    lost = {**accepted, Role.PEER: replace(accepted[Role.PEER], arrived={})}
+    assert list(counted_sums.findings(FramePlan((wrong,)), lost)) == [], "what is lost on its way is the ledger's"
     assert list(counted_sums.findings(FramePlan((wrong,)), answers)) == []
 
 

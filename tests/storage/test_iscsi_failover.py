@@ -209,6 +209,15 @@ def test_operations_that_fail_within_the_limit_are_nobodys(stacking: Stacking, d
     disks.finds = [{"failed": 3}]
     with pytest.raises(Undecided, match="3 of 103 failed"):
         survive()
+    assert disks.did.count("random") == 1, "another measurement would forget them"
+
+
+def test_operations_that_fail_while_a_server_stands_still_are_measured_again(stacking: Stacking, disks: Disks) -> None:
+    assert stacking
+    disks.finds, disks.stood = [{"failed": 3}], (Stood("dut", 300),)
+    with pytest.raises(Undecided, match="3 of 103 failed"):
+        survive()
+    assert disks.did.count("random") == 3
 
 
 @pytest.mark.parametrize("when", ["fill", "load"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from fake_bench import FakeBench
@@ -95,6 +96,13 @@ def test_a_time_that_does_not_show_decides_nothing(
     """A slow server hides it: also one that never adapts is not charged."""
     with pytest.raises(NotApplicable, match="the fixed time does not show; expected 2 times as long"):
         measured(taken, settings, monkeypatch, 60, base_s=50e-6)
+
+
+def test_a_time_that_shows_in_some_turns_alone_is_undecided() -> None:
+    """One slow turn does not make a question of a card that never adapts go away."""
+    stuck, slow = AdaptiveTurn(30e-6, 90e-6, 90e-6), AdaptiveTurn(46e-6, 90e-6, 90e-6)
+    with pytest.raises(Undecided, match="the fixed time shows in some turns alone"):
+        adaptive.judge(SimpleNamespace(place="dut.p0"), 60, [stuck, stuck, slow])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("adaptive_us", [(48,), (60, 5, 60), (5, 5, 60)])

@@ -257,6 +257,15 @@ class TestFrames:
         with pytest.raises(verdict, match=rf"^peer\.p0 to dut\.p0: .*{small} .*expected the same within 7 % "):
             Sweeps().frame_rate_should_be_the_same_at_every_size()
 
+    def test_a_rate_that_depends_on_the_size_may_be_the_benchs(
+        self, bench: FakeBench, states: States, taken: Run
+    ) -> None:
+        use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
+        bench.peer.busy_ticks = 60
+        states.rate = lambda command: (900 if length(command) == 64 else 1100) * length(command) * 8e-6
+        with pytest.raises(BenchFault, match=r"expected the same within 7 % .*; the bench may be why: peer"):
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+
     def test_one_disturbed_run_is_outweighed_by_more_though_the_limit_was_met_long_ago(
         self, bench: FakeBench, states: States, taken: Run
     ) -> None:

@@ -216,7 +216,10 @@ class DisksFailover:
         self.links.say(f"disks over iSCSI, {stall.event}: {stall.found}")
         if stall.counts.damaged:
             _require_whole(stall.counts)
-        return stall.judgement
+        found = stall.judgement
+        if stall.counts.failed and not stall.stood_ms and not found.proven:  # to try again would forget them
+            raise Undecided("\n".join(found.possible))
+        return found
 
 
 def _became(before: SessionConnection, after: SessionConnection | None) -> str:

@@ -121,9 +121,19 @@ def test_an_answer_that_lay_in_the_dut_is_the_cards(judged: Any) -> None:
 
 
 @pytest.mark.parametrize("at", [LateAt.ANSWERER, LateAt.UNKNOWN])
-def test_where_nobody_knows_in_which_server_it_lay_it_is_undecided(judged: Any, at: LateAt) -> None:
+def test_where_nobody_knows_in_which_server_it_lay_it_is_undecided(judged: Any, clean: Namespaces, at: LateAt) -> None:
     with pytest.raises(Undecided, match=f"path p0: late at {at.value}: 1 of 101"):
-        judged([_late(at)])
+        judged([_late(at)], loaded=None)
+    assert clean.run.notes.take_figures()[-1].outcome is Decision.UNDECIDED
+
+
+@pytest.mark.parametrize(("stood", "outcome"), [((), Decision.MISSED), (("peer stood",), Decision.UNDECIDED)])
+def test_the_figure_says_what_the_verdict_says(
+    judged: Any, clean: Namespaces, stood: tuple[str, ...], outcome: Decision
+) -> None:
+    with pytest.raises(Undecided if stood else CardFailure):
+        judged([_late(LateAt.ASKER)] * (2 if stood else 1), loaded=None, stood=[stood, stood])
+    assert clean.run.notes.take_figures()[-1].outcome is outcome
 
 
 @pytest.mark.parametrize("lost", [1, 7])

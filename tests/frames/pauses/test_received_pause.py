@@ -180,6 +180,27 @@ def test_what_was_seen_once_is_undecided(made: Made, unheard: int, stood: list[b
     assert "sent on while 15 pause frames" in said and said.endswith("seen once; expected twice before it is charged")
 
 
+def test_a_port_that_was_wrong_twice_is_charged_whatever_another_port_proves(made: Made) -> None:
+    """The other port's first two exchanges prove nothing, and in the third the wrong one is right."""
+    exchanges = list[int]()
+
+    def hold(run: Run, ends: Sequence[PausedEnd]) -> list[Heard]:
+        heeds = made.cards.settings.ports[run.interface(ends[0].port)].pause["rx"]
+        exchanges.extend([1] * heeds)
+        made.cards.counter += len(ASKED) * heeds
+        wrong = {"dut.p0": len(exchanges) <= 2, "dut.p1": False}
+        heard = []
+        for end in ends:
+            before = [] if heeds and end.port.name == "dut.p1" and len(exchanges) <= 2 else BEFORE
+            during = [] if heeds and not wrong[end.port.name] else DURING
+            heard.append(Heard(ASKED, [*before, *during, *AFTER], 0))
+        return heard
+
+    made.cards.hold = hold  # type: ignore[method-assign]
+    said = _failure()
+    assert said.startswith("dut.p0 ") and "dut.p1" not in said and len(exchanges) == 3
+
+
 def test_the_first_exchange_may_prove_nothing(made: Made) -> None:
     made.cards.obeys[True], made.cards.unheard = False, 1
     assert "its counter xoff grew by" in _failure()

@@ -51,7 +51,7 @@ def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> No
         NotApplicable: A server does not run Linux.
     """
     idle, stood = alone(run, SECONDS[profile], say)
-    _record(run, idle, "idle", say)
+    _record(run, idle, "idle", say, stood)
     if profile in LOADED_S:
         _record(run, _loaded(run, LOADED_S[profile]), "loaded", say)
     judge(run, idle, stood, lambda: delivery.once_in_order(run, say))
@@ -92,12 +92,15 @@ def alone(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[
     return found, stood
 
 
-def _record(run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], object]) -> None:
+def _record(
+    run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], object], stood: Sequence[str] = ()
+) -> None:
     for each in trips:
         say(f"path {each.path.name}, {when}: {each.found}")
         is_judged, outcome = when == "idle", Decision.MET
         if is_judged and (each.found.late or each.found.lost):
-            outcome = Decision.MISSED if each.found.late else Decision.UNDECIDED
+            is_sure = not stood and any(trip.at is LateAt.ASKER for trip in each.found.late)
+            outcome = Decision.MISSED if is_sure else Decision.UNDECIDED
         run.notes.figure(
             NotedFigure(
                 kind=FigureKind.TRAFFIC,

@@ -127,14 +127,17 @@ class _Trial:
             blocked, now = self._agents.blocked_s(left), both.told()
             stood, told = [f"meanwhile {each}" for each in both.between(told, now)], now
             wrong = [each for each in seen if each.silence.heeding is not _WANTED[on]]
-            left = [each.end for each in wrong]
             now_seen = {(each.end, each.silence.heeding) for each in wrong if each.silence.heeding in _PROVEN}
             twice = set[PausedEnd]() if stood else {end for end, _ in now_seen & once}
-            if twice == set(left):
+            for each in (each for each in wrong if each.end in twice):
+                self._judge(each, on, counted[each.end], blocked[each.end], ())
+            wrong = [each for each in wrong if each.end not in twice]
+            left = [each.end for each in wrong]
+            if not left:
                 break
             once |= set() if stood else now_seen
         for each in wrong:
-            is_once = each.silence.heeding in _PROVEN and each.end not in twice
+            is_once = each.silence.heeding in _PROVEN
             self._judge(each, on, counted[each.end], blocked[each.end], stood or [_ONCE] * is_once)
 
     def _switched(self, ends: Sequence[PausedEnd], on: bool) -> list[PausedEnd]:

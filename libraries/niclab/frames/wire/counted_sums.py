@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 
 from niclab.bench.records import Role
 from niclab.frames.answers import ServerAnswer
@@ -15,14 +15,15 @@ def findings(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Iterator[
     """Compare the systems' counts with the plan.
 
     A system counts over all of its interfaces, so too many prove that something is wrong, and not whose fault it is:
-    the exchange decides nothing then. Captures of the wire say whose. Too few: the card called wrong ones right.
+    the exchange decides nothing then. Captures of the wire say whose. Fewer than arrived: the card called wrong ones
+    right. Those that did not arrive are the ledger's to judge.
 
     Args:
         plan: What was to be sent.
         answers: What both servers said.
     """
     for role, answer in answers.items():
-        most, least = _sent(plan, role, set(Arrives)), _sent(plan, role, {Arrives.ALL})
+        most, least = _sent(plan, role), _arrived(plan, role, answer)
         for name in sorted({*answer.wrong_sums, *most}):
             counted, wanted = answer.wrong_sums.get(name), most[name] or "none"
             said = f"{role.value}: {counted} wrong checksums of {name.upper()} counted; expected {wanted}"
@@ -35,16 +36,29 @@ def findings(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Iterator[
                 yield FrameFinding(FrameDifference.DAMAGED, Culprit.TOOL, said)
             elif counted < least[name]:
                 culprit = Culprit.CARD if role is Role.DUT else Culprit.PEER
-                yield FrameFinding(FrameDifference.MISCOUNTED, culprit, f"{said}, as many as were sent")
+                yield FrameFinding(
+                    FrameDifference.MISCOUNTED, culprit, f"{said}, and at least the {least[name]} that arrived"
+                )
 
 
-def _sent(plan: FramePlan, role: Role, arriving: Set[Arrives]) -> Counter[str]:
+def _sent(plan: FramePlan, role: Role) -> Counter[str]:
     """The wrong packets that are sent to a system, by the name of its count."""
     found = Counter[str]()
     for stream in plan.streams:
         name = _counted_as(stream)
-        if name and stream.receiver.role is role and stream.at_port in arriving:
+        if name and stream.receiver.role is role:
             found[name] += stream.count
+    return found
+
+
+def _arrived(plan: FramePlan, role: Role, answer: ServerAnswer) -> Counter[str]:
+    """Those of streams of which all must arrive that came to a port, and once."""
+    found = Counter[str]()
+    for flow, stream in enumerate(plan.streams):
+        name = _counted_as(stream)
+        if name and stream.receiver.role is role and stream.at_port is Arrives.ALL:
+            came = (each.distinct for (_, number), each in answer.arrived.items() if number == flow)
+            found[name] += min(stream.count, max(came, default=0))
     return found
 
 

@@ -80,8 +80,8 @@ def require_adaptive(run: Run, say: Say) -> None:
     Raises:
         CardFailure: In every turn a frame waits as long as with the fixed time, or the port does not take a setting.
         BenchFault: A run fails, or the setting could not be put back.
-        Undecided: The turns contradict each other.
-        NotApplicable: The sheet names no adaptive coalescing or no time, or the fixed time does not show here.
+        Undecided: The turns contradict each other, or the fixed time shows in some of them alone.
+        NotApplicable: The sheet names no adaptive coalescing or no time, or the fixed time shows in no turn.
         SheetUnknown: It does not know the time.
     """
     path = run.bench.paths[0]
@@ -106,12 +106,14 @@ def judge(dut: DutPort, usecs: int, turns: list[AdaptiveTurn]) -> None:
 
     Raises:
         CardFailure: In every turn a frame waits as long as with the fixed time.
-        Undecided: The turns contradict each other.
-        NotApplicable: The fixed time does not show.
+        Undecided: The turns contradict each other, or the fixed time shows in some of them alone.
+        NotApplicable: It shows in none.
     """
     said = f"{dut.place}: round trips with no time, adaptive and rx-usecs {usecs}: {'; '.join(map(str, turns))}"
-    if not all(turn.shows for turn in turns):
+    if not any(turn.shows for turn in turns):
         raise NotApplicable(f"{said}: the fixed time does not show; expected {SHOWS:g} times as long")
+    if not all(turn.shows for turn in turns):
+        raise Undecided(f"{said}: the fixed time shows in some turns alone; expected {SHOWS:g} times as long in each")
     if all(turn.held >= STUCK for turn in turns):
         raise CardFailure(f"{said}: adaptive coalescing holds single frames; expected it to hand them over")
     if not all(turn.held <= ADAPTS for turn in turns):

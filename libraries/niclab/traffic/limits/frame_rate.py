@@ -13,7 +13,7 @@ from enum import Enum
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
 from niclab.core.decision import Decision
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
@@ -243,6 +243,7 @@ def judge_independence(run: Run, peak: Peak) -> None:
     Raises:
         NotApplicable: The sheet does not say so, or there are less than two such sizes.
         CardFailure: It is proven to differ by more.
+        BenchFault: It is, and the bench may be why.
         Undecided: The intervals cannot tell.
     """
     percent = same_within(run)
@@ -257,6 +258,8 @@ def judge_independence(run: Run, peak: Peak) -> None:
         f"{most.rate.high:.0f}); expected the same within {percent:g} % (sheet {run.card.name})"
     )
     if least.rate.high < part * most.rate.low:
+        if peak.hindrances:
+            raise BenchFault(f"{said}; the bench may be why: {'; '.join(peak.hindrances)}")
         raise CardFailure(said)
     if least.rate.low < part * most.rate.high:
         raise Undecided(said)
