@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from namespaces import Namespaces
 
-from niclab.bench.records import DeclaredDeviation, SiliconFact
+from niclab.bench.records import DeclaredDeviation, Role, SiliconFact
 from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
 from niclab.core import exposure
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable, Undecided
@@ -109,6 +109,25 @@ def test_wrong_checksums_are_counted(clean: Namespaces) -> None:
         said[-1]
         == "dut: counted wrong checksums {'ip': 192, 'tcp': 192, 'udp': 192, 'udp6': 0}, 192 connections refused"
     )
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(1, CardFailure), (-1, Undecided)])
+def test_refusals_that_are_missing_may_be_lost_by_either_end(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch, more: int, verdict: type[Exception]
+) -> None:
+    """One too many answers a connection whose checksum was wrong."""
+    plain = delivery.exchange
+
+    def exchanged(*words: Any) -> object:
+        ledger, answers = plain(*words)
+        look = answers[Role.PEER].ports["p0"]
+        other = look.model_copy(update={"resets": look.resets + more})
+        peer = replace(answers[Role.PEER], ports={**answers[Role.PEER].ports, "p0": other})
+        return ledger, {**answers, Role.PEER: peer}
+
+    monkeypatch.setattr(delivery, "exchange", exchanged)
+    with pytest.raises(verdict, match=rf"^dut: {192 + more} connections to a closed port refused; expected 192"):
+        delivery.wrong_checksums(clean.run, str)
 
 
 def test_refusals_that_come_late_are_awaited(clean: Namespaces) -> None:
