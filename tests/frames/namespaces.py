@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, cast
 
-from niclab.bench.records import Bench, OperatingSystem, Port, Role
+from niclab.bench.records import Bench, OperatingSystem, Port, Role, Wiring
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.run.run import Run
@@ -151,7 +151,9 @@ class Namespaces:
         def interface(port: Port) -> str:
             return port.key
 
-        paths = [SimpleNamespace(name=key, ends=(f"dut.{key}", f"peer.{key}")) for key in ("p0", "p1")]
+        paths = [
+            SimpleNamespace(name=key, ends=(f"dut.{key}", f"peer.{key}"), through=Wiring.DIRECT) for key in ("p0", "p1")
+        ]
         made = SimpleNamespace(
             interface=interface,
             bench=SimpleNamespace(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from namespaces import Namespaces, NamespaceServer
 
-from niclab.bench.records import DeclaredDeviation, Port, Role, SiliconFact
+from niclab.bench.records import DeclaredDeviation, Port, Role, SiliconFact, Wiring
 from niclab.card.settings_facts import FunctionFacts
 from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.frames.functions import function_checks, function_ports
@@ -249,7 +249,9 @@ def test_what_nobody_offers_is_not_asked(
 def test_functions_come_and_go_while_another_port_carries_frames(
     clean: Namespaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [SimpleNamespace(name=key, ends=(f"dut.{key}", f"peer.{key}")) for key in ("p0", "p1")]
+    paths = [
+        SimpleNamespace(name=key, ends=(f"dut.{key}", f"peer.{key}"), through=Wiring.DIRECT) for key in ("p0", "p1")
+    ]
     monkeypatch.setattr(clean.run.bench, "paths", paths)
     said = list[str]()
     function_checks.leave_other_ports(clean.run, said.append)

@@ -36,9 +36,7 @@ def findings(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Iterator[
                 yield FrameFinding(FrameDifference.DAMAGED, Culprit.TOOL, said)
             elif counted < least[name]:
                 culprit = Culprit.CARD if role is Role.DUT else Culprit.PEER
-                yield FrameFinding(
-                    FrameDifference.MISCOUNTED, culprit, f"{said}, and at least the {least[name]} that arrived"
-                )
+                yield FrameFinding(FrameDifference.MISCOUNTED, culprit, f"{said}, and all {least[name]} that arrived")
 
 
 def _sent(plan: FramePlan, role: Role) -> Counter[str]:
