@@ -255,6 +255,22 @@ def test_a_wrong_image_that_is_taken_is_replaced_at_once(settings: FakeSettings,
     assert not [entry for entry in taken.journal.pending() if "image" in entry.subject]
 
 
+def test_a_card_that_takes_a_wrong_image_and_no_other_one_then_is_the_cards(
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.faults |= {"takes any image"}
+
+    def fails(_: object) -> None:
+        raise BenchFault("dut: `ethtool -f enp1s0 fw-2.1-0.bin`: the device does not answer")
+
+    monkeypatch.setattr(taken, "undo", fails)
+    with pytest.raises(
+        CardFailure, match=r"took firmware image foreign\.bin(?s:.*)its own image is not written back: "
+    ):
+        Firmware().foreign_image_should_be_refused()
+    assert [entry for entry in taken.journal.pending() if entry.subject.endswith(" image")], "the journal keeps it"
+
+
 def test_a_refused_image_leaves_nothing_to_undo(settings: FakeSettings, taken: Run) -> None:
     before = taken.journal.pending()
     Firmware().damaged_images_should_be_refused()

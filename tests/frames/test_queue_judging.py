@@ -119,6 +119,12 @@ def test_a_queue_of_many_that_is_empty_is_red() -> None:
         spread(came(*counts), shares, count=2048).end()
 
 
+def test_queues_that_are_empty_where_most_flows_were_lost_decide_nothing() -> None:
+    """Sixteen of 512 came, and left two of eight queues without any by chance."""
+    with pytest.raises(Undecided, match="496 of 512 flows never came"):
+        spread(came(3, 2, 4, 0, 1, 3, 3, 0), dict.fromkeys(range(8), 1 / 8), count=512).end()
+
+
 def test_flows_that_are_not_hashed_by_ports_may_share_a_queue() -> None:
     spread(came(1024), by_ports=False).end()
     with pytest.raises(CardFailure, match="by other queues, queue 4: 1024"):

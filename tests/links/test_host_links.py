@@ -14,6 +14,7 @@ from fake_parts import FakeHost, changes
 from slow_mtu import SlowPorts
 
 from HostLinks import HostLinks
+from niclab.bench.records import Wiring
 from niclab.core.names import Duplex
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.host_records import PingResult
@@ -73,6 +74,16 @@ class TestUp:
         with pytest.raises(CardFailure) as caught:
             HostLinks().every_link_should_be_up()
         assert [line.split()[0] for line in str(caught.value).splitlines()] == sorted(PORTS), "the dut's first"
+
+    def test_a_link_that_the_peer_keeps_down_is_the_benchs(self, bench: FakeBench) -> None:
+        bench.nic("peer.p0").admin_up = False
+        with pytest.raises(
+            BenchFault, match=r"^dut\.p0 .* has no carrier .*; partner-link \(dut\.p0 up, no carrier; peer"
+        ):
+            HostLinks().every_link_should_be_up()
+        bench.nic("dut.p0").admin_up = False
+        with pytest.raises(CardFailure, match=r"^dut\.p0 .* has no carrier"):
+            HostLinks().every_link_should_be_up()
 
     def test_an_unknown_limit_is_not_applicable(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, ("carrier_return_within_ms: 1500", "carrier_return_within_ms: {unknown: test}"))
@@ -268,6 +279,20 @@ class TestLargestMtu:
     def test_one_that_loses_long_frames_is_named(self, bench: FakeBench, name: str) -> None:
         bench.nic(name).longest = 4096
         with pytest.raises(CardFailure, match=rf"^{name} .*: 0 of 10 pings of 9000 bytes answered, 0 twice; expected"):
+            HostLinks().frames_of_the_largest_mtu_should_arrive()
+
+    def test_long_frames_that_are_lost_over_a_switch_are_undecided(
+        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It may pass none of that size; where pings of the usual size are lost as well, it is the card."""
+        first = taken.bench.paths[0].model_copy(update={"through": Wiring.SWITCH})
+        paths = (first, *taken.bench.paths[1:])
+        monkeypatch.setattr(taken, "bench", taken.bench.model_copy(update={"paths": paths}))
+        bench.nic("dut.p0").longest = 1500
+        with pytest.raises(Undecided, match=r"(?s)pings of 9000 bytes answered.*\nthe switch between them may pass no"):
+            HostLinks().frames_of_the_largest_mtu_should_arrive()
+        monkeypatch.setattr(link_checks, "ping", lambda _, port, size=None: [f"{port.place}: lost"])
+        with pytest.raises(CardFailure, match=r"^dut\.p0 .*: lost"):
             HostLinks().frames_of_the_largest_mtu_should_arrive()
 
     def test_a_dut_that_does_not_take_it_fails(self, bench: FakeBench) -> None:

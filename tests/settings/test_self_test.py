@@ -9,7 +9,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import Role
-from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.hosts.host_records import SelfTest
 from niclab.run.run import Run
 from niclab.settings import survival
@@ -51,6 +51,15 @@ def test_a_declared_self_test_that_is_gone_is_the_cards(bench: FakeBench, taken:
 def test_one_that_nobody_declared_is_not_applicable(bench: FakeBench, taken: Run, declared: bool | None) -> None:
     with pytest.raises(NotApplicable, match="no self test"):
         carried_out(bench, taken, none, declared)
+
+
+@pytest.mark.parametrize(("passed", "verdict"), [(False, CardFailure), (True, Undecided)])
+def test_a_port_without_hides_no_other(bench: FakeBench, taken: Run, passed: bool, verdict: type[Exception]) -> None:
+    def answer(iface: str) -> SelfTest:
+        return SelfTest(passed, (("nvram", int(not passed)),)) if iface == "enp1s0" else none(iface)
+
+    with pytest.raises(verdict, match=r"nvram 1" if verdict is CardFailure else "enp2s0: its driver has no self test"):
+        carried_out(bench, taken, answer, False)
 
 
 def test_a_result_that_fails_is_named(bench: FakeBench, taken: Run) -> None:

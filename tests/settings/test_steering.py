@@ -10,7 +10,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.linux import cpus_of_list, cpus_of_mask, mask_of
@@ -158,6 +158,15 @@ def test_the_kernel_steers_no_transmission_of_one_queue(bench: FakeBench, files:
     with pytest.raises(NotApplicable, match=r"^dut: the kernel offers no transmit steering for a card of one queue$"):
         Steering().steering_should_be_settable(Kind.XPS)
     assert not files.written
+
+
+def test_a_port_without_steering_hides_no_other(files: Files) -> None:
+    files.fixed |= {"/proc/irq/26/smp_affinity_list"}
+    with pytest.raises(Undecided):
+        Steering().steering_should_be_settable(Kind.IRQ)
+    files.deaf |= {"/proc/irq/24/smp_affinity_list", "/proc/irq/25/smp_affinity_list"}
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .* shows /proc/irq/24/smp_affinity_list"):
+        Steering().steering_should_be_settable(Kind.IRQ)
 
 
 def test_one_cpu_leaves_no_choice(bench: FakeBench, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,27 +240,39 @@ class FirmwareChange:
 
     def _require_refused(self, file: str, say: Say) -> None:
         """Offer an image that must be refused. A card that takes it gets its own image back at once."""
-        problems, journal = [], self._run.journal
-        for port, host, iface in self._ports():
-            if not host.firmware.has_image(file):
-                raise self._missing(port, file)
-            own = self._own_image(port)
-            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own.file), SLOW_DEADLINE_S)
-            self._require_own_image_taken(port, own, undo)
-            before = host.drivers.driver_info(iface).firmware
-            entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
-            with self._run.part(KernelWatch).refusing(port):
-                attempt = self._flash(port, iface, file)
-            say(f"{port.place}: {file}: {attempt.refused}")
-            if attempt.refused is None:
-                problems.append(f"{port.place} took firmware image {file}; expected it refused")
-            if attempt.now.firmware != before:
-                problems.append(f"{port.place} shows firmware {attempt.now.firmware} after {file}, before {before}")
-            if attempt.refused is not None and attempt.now.firmware == before:
-                journal.done(entry)
-            else:
-                journal.undo(entry, self._run.undo)
+        problems = list[str]()
+        try:
+            for port, host, iface in self._ports():
+                self._offer(file, port, host, iface, problems, say)
+        except (BenchFault, NotApplicable, Undecided):
+            fail_with(problems)
+            raise
         fail_with(problems)
+
+    def _offer(self, file: str, port: Port, host: Host, iface: str, problems: list[str], say: Say) -> None:
+        """Offer it to one port. ``problems``: takes what is wrong, also where the port then takes no other image."""
+        if not host.firmware.has_image(file):
+            raise self._missing(port, file)
+        own = self._own_image(port)
+        undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own.file), SLOW_DEADLINE_S)
+        self._require_own_image_taken(port, own, undo)
+        before = host.drivers.driver_info(iface).firmware
+        entry = self._run.journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
+        with self._run.part(KernelWatch).refusing(port):
+            attempt = self._flash(port, iface, file)
+        say(f"{port.place}: {file}: {attempt.refused}")
+        if attempt.refused is None:
+            problems.append(f"{port.place} took firmware image {file}; expected it refused")
+        if attempt.now.firmware != before:
+            problems.append(f"{port.place} shows firmware {attempt.now.firmware} after {file}, before {before}")
+        if attempt.refused is not None and attempt.now.firmware == before:
+            self._run.journal.done(entry)
+            return
+        try:
+            self._run.journal.undo(entry, self._run.undo)
+        except BenchFault as error:
+            problems.append(f"{port.place}: its own image is not written back: {error}")
+            raise
 
     def _require_own_image_taken(self, port: Port, own: FirmwareImage, undo: Action) -> None:
         """Write the image of what runs, once a port: a port that takes no image at all refuses wrong ones too.

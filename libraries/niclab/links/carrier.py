@@ -9,7 +9,9 @@ from niclab.bench.records import Port
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure, apart
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.core.verdict import BenchFault, Trouble, Undecided, blame
+from niclab.links.diagnosis import Reason
+from niclab.links.witness import Witnesses
 from niclab.run.run import Run
 
 
@@ -30,7 +32,7 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
 
     Raises:
         CardFailure: Naming the ports that are late, one of the dut among them.
-        BenchFault: Only ports of the peer are late.
+        BenchFault: Only ports of the peer are late, or peer or switch keep the link down.
         Undecided: Naming the ports whose answer came too late to decide.
         NotApplicable: The sheet does not know the limit.
     """
@@ -63,12 +65,27 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
         )
         if not seen:
             state = "no carrier" if up else "still carrier"
-            problems.append(port.trouble(f"has {state} after {limit_ms} ms, all that sheet {run.card.name} allows"))
+            text = f"has {state} after {limit_ms} ms, all that sheet {run.card.name} allows"
+            problems.append(_explained(run, port, text) if up else port.trouble(text))
         elif took_ms > limit_ms:
             unknown.append(f"{port.place}: known after {took} ms only, too late to tell about {limit_ms} ms")
     blame(problems)
     if unknown:
         raise Undecided("\n".join(unknown))
+
+
+def _explained(run: Run, port: Port, text: str) -> Trouble:
+    """A port without a link: of the dut by the bench's fault where peer or switch keep the link down."""
+    own = port.trouble(text)
+    if not own.of_card:
+        return own
+    try:
+        found = run.part(Witnesses).ask(run.bench.path_of(port))
+    except BenchFault as error:
+        return Trouble(f"{own.text}; nobody knows why: {error}", of_card=False)
+    if found.reasons == (Reason.NO_LOSS,) or found.is_of_card:
+        return own
+    return Trouble(f"{own.text}; {found}", of_card=False)
 
 
 def _there_already(run: Run, ports: Sequence[Port], began: float) -> dict[Port, tuple[bool, float]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from niclab.bench.records import OperatingSystem, Port
-from niclab.core.verdict import NotApplicable, blame, fail_with
+from niclab.core.verdict import NotApplicable, blame, fail_with, require_judged
 from niclab.hosts.steering.steering_files import SteeringFiles, arrived, arriving
 from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.run.run import Run
@@ -29,9 +29,17 @@ def set_and_put_back(run: Run, kind: SteeringKind) -> None:
     Raises:
         CardFailure: A port does not show the new steering, or does not get its own back.
         BenchFault: Steering cannot be read or put back.
-        NotApplicable: The system or a port has no such steering.
+        Undecided: One port has no such steering, and another one has.
+        NotApplicable: The system or every port has no such steering.
     """
-    fail_with([text for dut in dut_ports(run) for text in _tried(dut, kind)])
+    problems, unjudged, ports = list[str](), list[str](), dut_ports(run)
+    for dut in ports:
+        try:
+            problems += _tried(dut, kind)
+        except NotApplicable as reason:
+            unjudged.append(str(reason))
+    fail_with(problems)
+    require_judged(list(dict.fromkeys(unjudged)), some=len(unjudged) < len(ports))
 
 
 def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
@@ -43,11 +51,14 @@ def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
     before = files.read()
     files.require_movable(dut.iface, before)
     chosen = files.others(before, cpus)
-    with dut.put_back(f"{kind.value} is steered", files.restoring(before)):
-        complaint = files.write(chosen)
-        shown = files.read()
+    try:
+        with dut.put_back(f"{kind.value} is steered", files.restoring(before)):
+            complaint = files.write(chosen)
+            shown = files.read()
+        after = files.read()
+    except NotApplicable as gone:
+        return [f"{dut.place}: {gone}; expected its steering to stay while it was set and put back"]
     problems = [f"{dut.place} {text}" for text in _not_taken(files, chosen, shown, complaint)]
-    after = files.read()
     problems += [
         f"{dut.place}: {file} did not come back: {after[file]!r}, before {before[file]!r}"
         for file in files.files

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import CoalescingFacts, RingFacts
-from niclab.core.verdict import NotApplicable, SheetSilent, fail_with
+from niclab.core.verdict import NotApplicable, SheetSilent, fail_with, require_judged
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings import coalescing
@@ -91,18 +91,20 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
         CardFailure: The test fails, the link does not return in time, or the driver has no self test and the sheet says
             that it has.
         BenchFault: The result cannot be read.
+        Undecided: The driver has none for one port, and has for another.
         NotApplicable: The driver has no self test.
     """
     facts = run.card.self_test
     is_declared = facts is not None and facts.offered and run.server(Role.DUT).description.os is OperatingSystem.LINUX
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
-    problems = []
-    for dut in dut_ports(run):
+    problems, unjudged, ports = list[str](), list[str](), dut_ports(run)
+    for dut in ports:
         try:
             found = dut.host.drivers.self_test(dut.iface, offline)
         except NotApplicable as error:
             if not is_declared:
-                raise
+                unjudged.append(str(error))
+                continue
             problems.append(f"{dut.place}: {error}; sheet {run.card.name} says self_test.offered: true")
             continue
         show(f"{dut.place}: {'passed' if found.passed else 'failed'}: {dict(found.results)}")
@@ -115,6 +117,7 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
         if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
             problems.append(f"{dut.place} has no carrier {limit_ms} ms after its self test; expected a link")
     fail_with(problems)
+    require_judged(list(dict.fromkeys(unjudged)), some=len(unjudged) < len(ports))
 
 
 def _chosen(dut: DutPort) -> list[tuple[Quantity, int]]:

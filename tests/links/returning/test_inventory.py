@@ -11,7 +11,7 @@ from fake_parts import INFO, FakeHost, Nic, link_of
 
 from niclab.bench.records import Role
 from niclab.card import load_card
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.files.repository import REPOSITORY
 from niclab.hosts.errors import LookFailed, NoInterface
 from niclab.hosts.host_records import DriverInfo
@@ -145,6 +145,19 @@ def test_a_port_that_a_start_has_changed_fails(card: Card, change: Callable[[Nic
     with pytest.raises(CardFailure) as caught:
         start(Start.COLD)
     assert str(caught.value) == f"dut.p0 (0000:01:00.0): after a power cycle it {says}"
+
+
+def test_a_link_that_is_slower_at_both_ends_after_a_start_is_undecided(bench: FakeBench, card: Card) -> None:
+    """As where a PHY gives up the speed for a bad pair of the cable."""
+
+    def slower(nic: Nic) -> None:
+        _slow(nic)
+        _slow(bench.nic("peer.p0"))
+
+    card.then = slower
+    says = r"has link 100 Mbit/s, full duplex; expected 1000 .*, as before; its cable, or either end of it, may be why$"
+    with pytest.raises(Undecided, match=says):
+        start(Start.COLD)
 
 
 def test_what_only_one_of_several_starts_changes_is_found(card: Card) -> None:

@@ -90,7 +90,10 @@ class Findings:
         statistic = chi_square(likely, shares)
         chance = chi_square_upper_tail(statistic, len(shares) - 1)
         empty = [queue for queue in shares if not likely[queue]]
-        by_chance = sum((1 - shares[queue]) ** count for queue in empty)
+        # as many as would have come if these queues alone had lost theirs: others that never came were in no queue
+        left = 1 - sum(shares[queue] for queue in empty)
+        could_come = min(count, came.flows / left) if left > 0 else count
+        by_chance = sum((1 - shares[queue]) ** could_come for queue in empty)
         if chance < CHANCE or (empty and by_chance < CHANCE):
             wanted = {queue: round(count * share) for queue, share in shares.items()}
             found = f"{_counted(known)}; expected {_counted(wanted)}"

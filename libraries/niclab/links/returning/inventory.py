@@ -16,7 +16,7 @@ from niclab.core.wait import persistent_problems
 from niclab.hosts.errors import LookFailed, NoDevice, NoInterface
 from niclab.hosts.host_records import LinkSettings, PcieLink
 from niclab.hosts.settings.ethtool_records import Channels, Rings
-from niclab.links import link_checks
+from niclab.links import link_checks, link_speed
 from niclab.links.returning.eeprom import EEPROM_BYTES, other_byte
 from niclab.run.acquiring.card_start import KeptFromStarting
 from niclab.run.acquiring.ready import make_ready
@@ -38,14 +38,14 @@ class Inventory:
     Attributes:
         identity: Facts that stay, whatever is done to the port, by name.
         chosen: Settings that its driver chooses when it takes the port, by name.
-        link: Speed and duplex of its link; None where nothing shows them, as while it goes and returns.
+        link: The settings of its link; None where nothing shows its speed, as while it goes and returns.
         eeprom: The first bytes of its EEPROM; None where its driver shows none.
         path: The PCI Express links above it; none on conventional PCI.
     """
 
     identity: Mapping[str, str]
     chosen: Mapping[str, str]
-    link: str | None
+    link: LinkSettings | None
     eeprom: bytes | None
     path: tuple[PcieLink, ...]
 
@@ -100,8 +100,8 @@ class Inventories:
             eeprom = _where_shown(lambda name: host.firmware.eeprom(name, EEPROM_BYTES), iface)
         except LookFailed as error:
             raise CardFailure(f"{port.place}: its EEPROM cannot be read: {error}") from error
-        link = _speed(host.links.link_settings(iface))
-        return Inventory(_known(identity), _known(chosen), link, eeprom, path)
+        link = host.links.link_settings(iface)
+        return Inventory(_known(identity), _known(chosen), link if link.speed_mbps else None, eeprom, path)
 
     def differences(self, port: Port, before: Inventory, after: str, *, booted: bool = False) -> list[Charge]:
         """Look at a port again, and compare it with what it was.
@@ -123,17 +123,26 @@ class Inventories:
         first = self._chosen.setdefault((port, booted), now.chosen)
         found = [*_differences(before.identity, now.identity), *_differences(first, now.chosen)]
         found += other_byte(before.eeprom, now.eeprom)
-        if before.link and now.link and before.link != now.link:
-            found.append(("link", before.link, now.link))
         troubles = [
             Charge(f"{subject} has {name} {is_now}; expected {was}, {source}", Blamed.CARD)
             for name, was, is_now in found
         ]
+        if before.link and now.link and _speed(before.link) != _speed(now.link):
+            text = f"{subject} has link {_speed(now.link)}; expected {_speed(before.link)}, {source}"
+            troubles.append(Charge(text, *self._party(port, before.link, now.link)))
         for measure in (WIDTH, SPEED) if before.path and now.path else ():
             was = min(map(measure.of, before.path))
             said = f"{subject} trained to", f"expected {measure.shown(was)}, {source}"
             troubles += judged(now.path, measure, was, *said)
         return troubles
+
+    def _party(self, port: Port, before: LinkSettings, now: LinkSettings) -> tuple[Blamed | None, str]:
+        """The side at fault for a link that is another one than before, and the reason."""
+        if not before.speed_mbps or before.speed_mbps == now.speed_mbps:
+            return Blamed.CARD, ""
+        partner = self._run.bench.partner(port)
+        there = self._run.server_of(partner).host.links.link_settings(self._run.interface(partner))
+        return link_speed.party(self._run, port, {port: now, partner: there}, before.speed_mbps)
 
     def keep(self, say: Say) -> None:
         """Keep the inventory of every port of the dut for :meth:`require_as_kept`.
@@ -228,9 +237,7 @@ def _counts(shown: Rings | Channels | None) -> str | None:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
-def _speed(settings: LinkSettings) -> str | None:
-    if settings.speed_mbps is None:
-        return None
+def _speed(settings: LinkSettings) -> str:
     return f"{settings.speed_mbps} Mbit/s" + (f", {settings.duplex.value} duplex" if settings.duplex else "")
 
 
