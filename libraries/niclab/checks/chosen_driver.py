@@ -138,9 +138,6 @@ class ChosenDriver:
             return ""
         return DriverChoice(VENDOR).version(run.card, system)
 
-    def _addresses(self, role: Role) -> list[str]:
-        return [port.pci for port in self._run.ports(role)]
-
     def _require_inbox(self, role: Role) -> None:
         if not is_inbox(self._run, role):
             raise BenchFault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts, VersionVerdict
@@ -63,7 +64,7 @@ class DriverPackage:
         """The sheet's driver for the server's operating system."""
         return self.run.card.driver(self.server.description.os)
 
-    @property
+    @cached_property
     def entry(self) -> PackageFacts:
         """The sheet's package of that driver.
 

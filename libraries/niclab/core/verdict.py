@@ -71,17 +71,18 @@ def require_judged(unjudged: Sequence[str], *, some: bool) -> None:
     """End a check that wants to judge every port, after its failures.
 
     Args:
-        unjudged: The reason for each port that could not be judged.
+        unjudged: The reason for each port that could not be judged; one of several ports is said once.
         some: Whether another one was judged.
 
     Raises:
         Undecided: Some were judged, and others not.
         NotApplicable: None was.
     """
+    reasons = "\n".join(dict.fromkeys(unjudged))
     if not some:
-        raise NotApplicable("\n".join(unjudged))
+        raise NotApplicable(reasons)
     if unjudged:
-        raise Undecided("\n".join(unjudged))
+        raise Undecided(reasons)
 
 
 @dataclass(frozen=True)

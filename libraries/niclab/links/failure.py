@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from enum import Enum
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.exposure import Exposure
 from niclab.core.undo import Entry
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import NotApplicable
 from niclab.links import switch_ports, wiring
 from niclab.run.run import Run
 
@@ -69,9 +68,7 @@ def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
     try:
         entry = _lose(run, path, port, cause)
     except BaseException:
-        for half in [each for each in run.journal.pending() if each.id not in before]:
-            with suppress(BenchFault):  # the journal keeps it
-                run.journal.undo(half, run.undo)
+        run.journal.undo_all(run.undo, leaving=before)  # what cannot be stays in the journal
         raise
     run.notes.exposed(Exposure.LINK_FAILURES, 1)
     return entry

@@ -148,12 +148,11 @@ def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
         ends = [run.bench.port(end) for end in path.ends]
         with mtu.both_ends(run, path, largest, wait=False):
             carrier.expect(run, ends, up=True, began=time.monotonic(), say=say)
-            _require_large_answers(run, path, largest)
+            _require_large_answers(run, path, ends, largest)
 
 
-def _require_large_answers(run: Run, path: BenchPath, largest: int) -> None:
+def _require_large_answers(run: Run, path: BenchPath, ends: list[Port], largest: int) -> None:
     """Over a switch: nobody is charged with large pings that are lost where those of the usual size are not."""
-    ends = [run.bench.port(end) for end in path.ends]
     try:
         require_answers(run, ends, largest - HEADER_BYTES)
     except CardFailure as error:

@@ -39,7 +39,7 @@ def set_and_put_back(run: Run, kind: SteeringKind) -> None:
         except NotApplicable as reason:
             unjudged.append(str(reason))
     fail_with(problems)
-    require_judged(list(dict.fromkeys(unjudged)), some=len(unjudged) < len(ports))
+    require_judged(unjudged, some=len(unjudged) < len(ports))
 
 
 def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:

@@ -117,7 +117,7 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
         if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
             problems.append(f"{dut.place} has no carrier {limit_ms} ms after its self test; expected a link")
     fail_with(problems)
-    require_judged(list(dict.fromkeys(unjudged)), some=len(unjudged) < len(ports))
+    require_judged(unjudged, some=len(unjudged) < len(ports))
 
 
 def _chosen(dut: DutPort) -> list[tuple[Quantity, int]]:

@@ -87,8 +87,7 @@ def _same_vlans(run: Run, ports: Sequence[Port], vlans: frozenset[int]) -> Itera
                 switch_ports.set_vlans(run, port, switch_ports.trunk(vlans, native))
         yield
     finally:
-        for entry in [each for each in run.journal.pending() if each.id not in before]:
-            run.journal.undo(entry, run.undo)
+        run.journal.undo_all(run.undo, leaving=before).raise_if_failed()
 
 
 def _ends(run: Run) -> list[Port]:
