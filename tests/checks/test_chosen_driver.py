@@ -257,6 +257,18 @@ def test_a_module_of_nobody_in_place_of_the_systems_driver_is_a_fault_as_well(
     runs.release()
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_a_vendors_module_that_is_still_in_memory_is_a_fault(
+    bench: FakeBench, servers: dict[Role, Server], role: Role
+) -> None:
+    """Somebody removed the package, and nobody loaded the system's own driver."""
+    servers[role].host.loaded = replace(MODULE, srcversion="VENDOR")
+    says = rf"^{role.value}: driver e1000e in memory has srcversion VENDOR, .* has SRC1; expected the same: load the dr"
+    with pytest.raises(BenchFault, match=says):
+        provided(bench, "inbox")
+    runs.release()
+
+
 def test_a_package_that_is_installed_and_not_used_leaves_the_systems_driver(
     bench: FakeBench, servers: dict[Role, Server]
 ) -> None:

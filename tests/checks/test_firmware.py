@@ -52,12 +52,26 @@ def test_firmware_is_changed_and_put_back(settings: FakeSettings, taken: Run) ->
     settings.activate()
     firmware.firmware_should_run(Which.OTHER)
     firmware.write_firmware_back()
-    assert [entry.action.command for entry in taken.journal.pending() if entry not in before] == ["reboot"]
+    assert [entry.action.command for entry in taken.journal.pending() if entry not in before] == commands
     settings.activate()
     firmware.firmware_should_run(Which.FORMER)
     assert taken.journal.pending() == before
     firmware.put_firmware_back()
     assert taken.journal.pending() == before
+
+
+def test_a_card_that_forgets_the_second_write_gets_its_image_again(settings: FakeSettings, taken: Run) -> None:
+    firmware, before = Firmware(), taken.journal.pending()
+    firmware.write_other_firmware()
+    settings.activate()
+    flash = settings.host.flash
+    settings.host.flash = lambda iface, _: flash(iface, "fw-2.2-0.bin")  # type: ignore[method-assign]
+    firmware.write_firmware_back()
+    settings.activate()
+    with pytest.raises(CardFailure, match=r"runs firmware 2\.2-0; expected 2\.1-0"):
+        firmware.firmware_should_run(Which.FORMER)
+    left = [entry.action.command for entry in taken.journal.pending() if entry not in before]
+    assert left == ["ethtool -f enp2s0 fw-2.1-0.bin", "ethtool -f enp1s0 fw-2.1-0.bin", "reboot"]
 
 
 @pytest.mark.parametrize(

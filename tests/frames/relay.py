@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import struct
 import sys
 import time
 from pathlib import Path
@@ -12,8 +13,10 @@ from pathlib import Path
 from finishing import finished
 
 ETH_P_ALL, RCVBUFFORCE = 3, 33
+SOL_PACKET, AUXDATA, VLAN_VALID = 263, 8, 16
 OURS = b"NLFR"
 PAUSE = bytes.fromhex("88080001")
+TAGGED = bytes.fromhex("8100")
 LATE_S = 0.01
 """Delay of frames that the system sends by itself: the answers to two hundred frames need two seconds."""
 
@@ -23,8 +26,19 @@ def opened(names: list[str]) -> list[socket.socket]:
     sockets = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in names]
     for each, name in zip(sockets, names, strict=True):
         each.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 64 << 20)
+        each.setsockopt(SOL_PACKET, AUXDATA, 1)
         each.bind((name, ETH_P_ALL))
     return sockets
+
+
+def got(of: socket.socket) -> tuple[bytes, int]:
+    """A frame with its tag, which Linux hands over outside of it, and whether it came in or goes out."""
+    frame, extra, _, address = of.recvmsg(65536, 64)
+    for _, kind, value in extra:
+        status, *_, tci, protocol = struct.unpack("=IIIHHHH", value)
+        if kind == AUXDATA and status & VLAN_VALID:
+            frame = frame[:12] + struct.pack("!HH", protocol, tci) + frame[12:]
+    return frame, address[2]
 
 
 class Spoiler:
@@ -51,6 +65,8 @@ class Spoiler:
             return [frame]
         if word == "swap":
             self.held = frame
+        if word == "retag":
+            return [frame[:14] + bytes([frame[14] & 0x1F]) + frame[15:] if frame[12:14] == TAGGED else frame]
         at = frame.index(OURS) + 17
         flipped = frame[:at] + bytes([frame[at] ^ 4]) + frame[at + 1 :]
         return {"drop": [], "twice": [frame, frame], "swap": [], "flip": [flipped], "cut": [frame[:-20]]}[word]
@@ -85,9 +101,9 @@ class Relay:
         print("ready", flush=True)
         while True:
             for ready in select.select(self.sockets, [], [], 0.01 if self.pausing.held else None)[0]:
-                frame, address = ready.recvfrom(65536)
+                frame, came = got(ready)
                 way = self.sockets.index(ready)
-                if address[2] == socket.PACKET_OUTGOING:
+                if came == socket.PACKET_OUTGOING:
                     continue
                 if way == 1 and self.pausing.asked(self.word(way), frame):
                     continue

@@ -134,6 +134,13 @@ def test_a_trunk_keeps_the_tag_and_an_access_port_has_none(bench: SwitchBench) -
     assert came == {3: frame(BROADCAST, A, "x"), 4: frame(BROADCAST, A, "x", tag=3)}
 
 
+def test_a_trunk_keeps_the_priority(bench: SwitchBench) -> None:
+    make_vlan(bench, 3, {1, 3}, set())
+    assert bench.arrivals(1, frame(BROADCAST, A, "x", tag=0xA003)) == {3: frame(BROADCAST, A, "x", tag=0xA003)}
+    assert bench.set(f"{PVID}.1", "u", "3") == ""
+    assert bench.arrivals(1, frame(BROADCAST, A, "x", tag=0xC000))[3] == frame(BROADCAST, A, "x", tag=0xC003)
+
+
 def test_a_frame_without_a_tag_is_of_the_ports_own_vlan(bench: SwitchBench) -> None:
     make_vlan(bench, 3, {1, 3}, set())
     assert bench.set(f"{PVID}.1", "u", "3") == ""

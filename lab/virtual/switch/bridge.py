@@ -46,7 +46,8 @@ class Bridge:
         if port.number not in self.members[leader]:
             port.counters.in_discards += 1  # a port of an aggregation that is not collecting
             return
-        vlan_number, frame = self._classify(port, frame)
+        tag, frame = self._classify(port, frame)
+        vlan_number = tag & frames.VLAN_BITS
         vlan = self.config.vlans.get(vlan_number)
         if vlan is None or not vlan.active or not self._admits(port, vlan):
             port.counters.in_discards += 1
@@ -57,21 +58,26 @@ class Bridge:
         known = None if frame[0] & 1 else self.fdb.get((vlan_number, frame[:6]))
         if known is not None:
             if known.port != leader:
-                self._send(known.port, frame, vlan_number, vlan, at)
+                self._send(known.port, frame, tag, vlan, at)
             return
         for target in self.members:
             if target != leader:
-                self._send(target, frame, vlan_number, vlan, at)
+                self._send(target, frame, tag, vlan, at)
 
     def _classify(self, port: Port, frame: bytes) -> tuple[int, bytes]:
-        """The frame's VLAN (0: it is dropped), and the frame without its tag."""
-        tagged = frames.tagged_vlan(frame)
+        """The tag that the frame leaves with (VLAN 0: it is dropped), and the frame without its tag.
+
+        The priority is kept (IEEE 802.1Q-2018, 6.9.4: as it came, unless regeneration is set).
+        """
+        tag = frames.tag_of(frame)
         settings = self.config.ports[port.number]
-        if tagged:
-            return tagged, frames.without_tag(frame)
+        if tag is not None:
+            frame = frames.without_tag(frame)
+            if tag & frames.VLAN_BITS:
+                return tag, frame
         if settings.tagged_only:
             return 0, frame
-        return settings.pvid, frame if tagged is None else frames.without_tag(frame)
+        return settings.pvid | (tag or 0), frame
 
     def _admits(self, port: Port, vlan: Vlan) -> bool:
         filtering = self.config.ports[port.number].ingress_filtering
@@ -85,14 +91,14 @@ class Bridge:
         else:
             known.port, known.seen = leader, self._now()
 
-    def _send(self, leader: int, frame: bytes, number: int, vlan: Vlan, at: float) -> None:
+    def _send(self, leader: int, frame: bytes, tag: int, vlan: Vlan, at: float) -> None:
         """Send to a port, or to the one of a group that the two addresses choose."""
         carrying = [member for member in self.members[leader] if self.ports[member].up]
         if not carrying:
             return
         port = carrying[(frame[5] ^ frame[11]) % len(carrying)]
         if port in vlan.egress:
-            self.ports[port].send(frame if port in vlan.untagged else frames.with_tag(frame, number), at)
+            self.ports[port].send(frame if port in vlan.untagged else frames.with_tag(frame, tag), at)
         elif port in self.leaking:
             self.ports[port].send(frame, at)
 

@@ -24,6 +24,7 @@ BROADCAST = b"\xff" * 6
 LINK_LOCAL = bytes.fromhex("0180c20000")
 """01-80-C2-00-00-00 to -0F never pass a bridge (802.1Q-2018, table 8-1)."""
 MAX_VLAN = 4094
+VLAN_BITS = 0x0FFF
 
 
 def octets(frame: bytes) -> int:
@@ -51,16 +52,16 @@ def ether_type(frame: bytes) -> int:
     return int.from_bytes(frame[12:14], "big")
 
 
-def tagged_vlan(frame: bytes) -> int | None:
-    """The VLAN in the frame's tag, 0 for a tag with a priority alone, ``None`` without a tag."""
+def tag_of(frame: bytes) -> int | None:
+    """The 16 bits of the frame's tag, ``None`` without one."""
     if ether_type(frame) != VLAN_TAG or len(frame) < HEADER_BYTES + TAG_BYTES:
         return None
-    return int.from_bytes(frame[14:16], "big") & 0x0FFF
+    return int.from_bytes(frame[14:16], "big")
 
 
 def without_tag(frame: bytes) -> bytes:
     return frame[:12] + frame[16:]
 
 
-def with_tag(frame: bytes, vlan: int) -> bytes:
-    return frame[:12] + struct.pack("!HH", VLAN_TAG, vlan) + frame[12:]
+def with_tag(frame: bytes, tag: int) -> bytes:
+    return frame[:12] + struct.pack("!HH", VLAN_TAG, tag) + frame[12:]

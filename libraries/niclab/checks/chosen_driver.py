@@ -13,7 +13,7 @@ from niclab.checks.packages import DriverPackage, has_the_card
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import NoDevice, NoInterface
-from niclab.run.driver_in_use import driver_in_words, is_inbox
+from niclab.run.driver_in_use import difference_in_memory, driver_in_words, is_inbox
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -43,8 +43,8 @@ class ChosenDriver:
 
         Raises:
             CardFailure: A package is refused, or its driver cannot be loaded.
-            BenchFault: The driver of the operating system was chosen, and another is in its place. Or a server cannot
-                be asked, or has a driver that no package can replace.
+            BenchFault: The driver of the operating system was chosen, and another is in its place, or still in memory.
+                Or a server cannot be asked, or has a driver that no package can replace.
         """
         choice = self._run.driver_choice
         for role in Role:
@@ -144,6 +144,11 @@ class ChosenDriver:
                 f"{role.value}: {driver_in_words(self._run, role)}, is in place of the system's own driver; expected "
                 f"it removed, or a run of the package (--driver {VENDOR})"
             )
+        server = self._run.server(role)
+        with contextlib.suppress(NotApplicable):  # the sheet names no driver for the system, or the system cannot tell
+            module = self._run.card.driver(server.description.os).module
+            if has_the_card(self._run, role) and (difference := difference_in_memory(server.host, module)):
+                raise BenchFault(f"{role.value}: {difference}; expected the same: load the driver again, or restart")
 
     def _install(self, role: Role, version: str) -> None:
         server, package = self._run.server(role), DriverPackage(self._run, role, KEEPS)

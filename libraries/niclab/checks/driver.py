@@ -19,7 +19,7 @@ from niclab.checks.asked import (
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
-from niclab.run.driver_in_use import is_missing, package_in_use
+from niclab.run.driver_in_use import difference_in_memory, is_missing, package_in_use
 from niclab.run.run import Run
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.console.kernel_death import sign_of
@@ -127,14 +127,9 @@ def require_loaded_is_installed(run: Run, say: Say) -> None:
         raise CardFailure(f"dut: driver {module} is not loaded")
     same = host.drivers.is_build_on_disk(module)
     for field in ("srcversion", "version"):
-        in_memory, on_disk = getattr(loaded, field), getattr(installed, field)
-        say(f"{field}: {in_memory} loaded, {on_disk} installed")
-        if in_memory != on_disk:
-            raise CardFailure(
-                f"dut: driver {module} in memory has {field} {in_memory}, {installed.filename} has {on_disk}"
-            )
-    if same is False:
-        raise CardFailure(f"dut: driver {module} in memory is of another build than {installed.filename}")
+        say(f"{field}: {getattr(loaded, field)} loaded, {getattr(installed, field)} installed")
+    if difference := difference_in_memory(host, module):
+        raise CardFailure(f"dut: {difference}")
     if same is None and loaded.srcversion is None and loaded.version is None:
         raise Undecided(f"dut: driver {module} tells neither build id nor source version nor version")
 

@@ -10,7 +10,7 @@ from niclab.bench.records import Port, Role
 from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
 from niclab.checks.asked import Say, driver_infos, dut_driver
 from niclab.checks.driver import RELOAD_DEADLINE_S, judge_versions
-from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
+from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
@@ -94,6 +94,7 @@ class FirmwareChange:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._before: str | None = None
+        self._is_written_back = False
         self._takes_own_image = set[Port]()
 
     def write_other(self) -> None:
@@ -105,7 +106,7 @@ class FirmwareChange:
             SheetSilent: The sheet names no image to write, or none to come back with.
         """
         update, running = self._update(), self._running()
-        self._before = running
+        self._before, self._is_written_back = running, False
         other = next((image for image in update.images if image.version != running), None)
         back = next((image for image in update.images if image.version == running), None)
         if other is None or back is None:
@@ -122,9 +123,7 @@ class FirmwareChange:
         """
         back = next(image for image in self._update().images if image.version == self._former)
         self._write(back, back)
-        for entry in self._run.journal.pending():
-            if entry.subject.endswith(" firmware"):
-                self._run.journal.done(entry)
+        self._is_written_back = True
 
     def put_back(self) -> None:
         """Bring back what ran before the first write, and make it run. Does nothing where that is so already.
@@ -132,13 +131,13 @@ class FirmwareChange:
         Raises:
             BenchFault: It cannot be written, or the server does not come back.
         """
-        journal = self._run.journal
-        for entry in journal.pending():  # the newest first: the images before what makes them run
-            if entry.subject.endswith(" firmware") or entry.subject == _ACTIVATION:
-                journal.undo(entry, self._run.undo)
+        for entry in self._undone_by():
+            self._run.journal.undo(entry, self._run.undo)
 
     def require_running(self, which: Which) -> None:
         """Check what every port runs. Before the sheet's way of activation, that is still what ran before.
+
+        The journal keeps the former image until it was written back and runs: a card may forget the second write.
 
         Args:
             which: The firmware that was written, or the former one.
@@ -154,11 +153,9 @@ class FirmwareChange:
             if found != wanted:
                 problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
         fail_with(problems)
-        pending = self._run.journal.pending()
-        if which is Which.FORMER and not any(entry.subject.endswith(" firmware") for entry in pending):
-            for entry in pending:
-                if entry.subject == _ACTIVATION:
-                    self._run.journal.done(entry)
+        if which is Which.FORMER and self._is_written_back:
+            for entry in self._undone_by():
+                self._run.journal.done(entry)
 
     def require_activation(self, way: Activation) -> None:
         """Skip unless the sheet says that new firmware runs after this.
@@ -222,6 +219,11 @@ class FirmwareChange:
     @property
     def _sheet(self) -> str:
         return self._run.card.name
+
+    def _undone_by(self) -> list[Entry]:
+        """The entries that bring the former firmware back, the newest first: images before what makes them run."""
+        pending = self._run.journal.pending()
+        return [each for each in pending if each.subject.endswith(" firmware") or each.subject == _ACTIVATION]
 
     @property
     def _former(self) -> str:

@@ -108,7 +108,7 @@ def exchange(
         The ledger, which has no difference, and what both servers said.
 
     Raises:
-        CardFailure: The card lost, doubled, reordered, damaged, leaked or miscounted frames.
+        CardFailure: The card lost, doubled, reordered, damaged, retagged, leaked or miscounted frames.
         BenchFault: The peer alone did, or the tool failed.
         Undecided: The tool had no room for all frames, nobody knows whether the card or the peer is at fault, or a
             server stood still while frames were lost.

@@ -288,6 +288,17 @@ def _of_flow(
             f"{subject}: {came.damaged} of {came.frames} frames arrived damaged at {place}{example}; expected as sent"
         )
         yield FrameFinding(FrameDifference.DAMAGED, leg.between, text, leg.suspicion([stream], came.damaged))
+    if not at_program:
+        yield from _retagged(leg, stream, came)
+
+
+def _retagged(leg: Leg, stream: FrameStream, came: ArrivedFlow) -> Iterator[FrameFinding]:
+    wanted = stream.tags_on_arrival
+    if others := sum(count for tags, count in came.tags.items() if tags != wanted):
+        found = ", ".join(f"{tags or 'none'} ({count})" for tags, count in sorted(came.tags.items()))
+        text = f"{leg.name}: {stream.name}: arrived with tags {found} at {leg.receiver.place}"
+        doubt = leg.suspicion([stream], others)
+        yield FrameFinding(FrameDifference.RETAGGED, leg.between, f"{text}; expected {wanted or 'none'}", doubt)
 
 
 def _doubler(leg: Leg) -> Culprit | None:

@@ -119,6 +119,8 @@ class FrameStream:
         per_s: Frames a second; 0: as fast as the sender can.
         mss: Maximum segment size of TCP in bytes, where the system makes the frames; 0: that of the path. The same for
             all streams of an exchange that is captured.
+        tags: The tags that the frames have on the wire, as of :class:`FrameSpec`, and arrive with, where the sending
+            port inserts them; None: those they are made with, which the receiving port may remove.
     """
 
     name: str
@@ -133,6 +135,19 @@ class FrameStream:
     at_program: Arrives = Arrives.ANY
     per_s: float = 0
     mss: int = 0
+    tags: tuple[int, ...] | None = None
+
+    @property
+    def tags_on_the_wire(self) -> tuple[int, ...]:
+        """The 16 bits of each tag that its frames have between the ports, the outer one first."""
+        made_with = self.frame.vlans if self.frame else ()
+        return made_with if self.tags is None else made_with or self.tags
+
+    @property
+    def tags_on_arrival(self) -> str:
+        """The tags that its frames must arrive with, as the receiver says them: ``3.9``; empty for none."""
+        made_with = self.frame.vlans if self.frame else ()
+        return ".".join(map(str, made_with if self.tags is None else self.tags))
 
     @property
     def refusals(self) -> int:

@@ -30,6 +30,28 @@ def is_missing(host: Host, module: str) -> bool:
     return host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in
 
 
+def difference_in_memory(host: Host, module: str) -> str:
+    """Say how a driver in memory differs from the file that is loaded next; empty where it does not, or is in neither.
+
+    Args:
+        host: The server.
+        module: Name of its module.
+
+    Raises:
+        NotApplicable: The system of the server does not tell.
+    """
+    loaded, file = host.drivers.loaded_module(module), host.drivers.modinfo(module)
+    if loaded is None or file.built_in:
+        return ""
+    for field in ("srcversion", "version"):
+        in_memory, on_disk = getattr(loaded, field), getattr(file, field)
+        if in_memory != on_disk:
+            return f"driver {module} in memory has {field} {in_memory}, {file.filename} has {on_disk}"
+    if host.drivers.is_build_on_disk(module) is False:
+        return f"driver {module} in memory is of another build than {file.filename}"
+    return ""
+
+
 def package_in_use(run: Run, role: Role) -> PackageInUse | None:
     """Return the sheet's package of the driver, where it is installed and its module is the one that is loaded next.
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from relay import Spoiler, opened
+from relay import Spoiler, got, opened
 
 
 class Panel:
@@ -50,8 +50,8 @@ class Panel:
         names = {each: port for port, each in self.ports.items()}
         while True:
             for ready in select.select([*names], [], [])[0]:
-                frame, address = ready.recvfrom(65536)
-                if address[2] != socket.PACKET_OUTGOING:
+                frame, came = got(ready)
+                if came != socket.PACKET_OUTGOING:
                     self.forward(names[ready], frame)
 
 

@@ -18,6 +18,7 @@ class FrameDifference(Enum):
     TWICE = "twice"
     REORDERED = "reordered"
     DAMAGED = "damaged"
+    RETAGGED = "other tags"
     LEAKED = "leaked"
     MISDELIVERED = "delivered to another port"
     MISCOUNTED = "counted wrong"
@@ -88,7 +89,7 @@ def judge(findings: Sequence[FrameFinding], stood: Sequence[object] = (), trying
         trying: Tries the peer before a difference that it may have made is charged to the card.
 
     Raises:
-        CardFailure: The card lost, doubled, reordered, damaged, leaked or miscounted frames.
+        CardFailure: The card lost, doubled, reordered, damaged, retagged, leaked or miscounted frames.
         BenchFault: The peer alone did.
         Undecided: The tool had no room for all frames, nobody knows whether the card or the peer is at fault, or a
             server stood still while frames were lost.

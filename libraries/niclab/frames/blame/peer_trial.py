@@ -25,13 +25,18 @@ from niclab.run.watching import standstill
 Charges = Mapping[Port, Sequence[FrameFinding]]
 LEAST_ARRIVED = 0.9
 """Assumption: where losses are not the question, so large a part must arrive to tell what becomes of frames."""
-SPOILT = (FrameDifference.LOST, FrameDifference.TWICE, FrameDifference.REORDERED, FrameDifference.DAMAGED)
+SPOILT = (
+    FrameDifference.LOST,
+    FrameDifference.TWICE,
+    FrameDifference.REORDERED,
+    FrameDifference.DAMAGED,
+    FrameDifference.RETAGGED,
+)
 ATTEMPTS = 3
 """A trial in which a server stood still, or the tool lost frames, is held again, at most so often in all."""
 PASSES_WITHIN_S = 35.0
 """Assumption: spanning tree holds a port back for two times 15 s (IEEE 802.1D-2004, 17.14) after a cable was laid."""
 FIRST, FIRST_SIZES = 5, (64, 1514)
-VLAN_BITS = 0xFFF
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def _outcomes(run: Run, charges: Charges) -> dict[Port, TriedPort]:
         return found
     suspicions = [each.suspicion for port in partners for each in charges[port] if each.suspicion]
     streams = [stream for each in suspicions for stream in each.streams]
-    vlans = {tag & VLAN_BITS for each in streams if each.frame for tag in each.frame.vlans[:1]}
+    vlans = {tag & twin.VLAN_BITS for each in streams for tag in each.tags_on_the_wire[:1]}
     with ExitStack() as undoing:
         try:
             ports = list(dict.fromkeys([*partners, *partners.values()]))
@@ -103,6 +108,8 @@ def _pair(run: Run, suspect: Port, other: Port) -> Pair:
 
 def _tried(run: Run, pair: Pair, charges: Sequence[FrameFinding]) -> TriedPort:
     streams = twin.twins(pair, charges)
+    if not streams:
+        return TriedPort(Culprit.TOOL, "a switch need not keep tags of VLAN id 0")
     plan = FramePlan(tuple(streams), twin.modes(pair, streams))
     _await_passage(run, pair)
     both = standstill.watch(run)
@@ -131,17 +138,24 @@ def _tried(run: Run, pair: Pair, charges: Sequence[FrameFinding]) -> TriedPort:
 def _proves_nothing(finding: FrameFinding, loss_is_asked: bool, has_foreign_switch: bool) -> bool:
     """Is it no sign of guilt? A loss may be that of a server that stood still, or of a switch that is not on the path.
 
-    Such a switch carries frames of the common sizes, as any does.
+    Such a switch carries frames of the common sizes, as any does. It may change tags.
     """
     streams = finding.suspicion.streams if finding.suspicion else ()
     if finding.culprit is Culprit.TOOL:
         return True
     need_not_pass = has_foreign_switch and bool(streams) and all(map(twin.is_uncommon, streams))
+    if finding.difference is FrameDifference.RETAGGED:
+        return need_not_pass
     return finding.difference is FrameDifference.LOST and (need_not_pass or not loss_is_asked)
 
 
 def _spoilt(ledger: Ledger) -> list[FrameFinding]:
-    return [each for each in ledger.findings() if each.difference in SPOILT]
+    return [each for each in ledger.findings() if each.difference in SPOILT and not _is_of_priority_tags(each)]
+
+
+def _is_of_priority_tags(finding: FrameFinding) -> bool:
+    streams = finding.suspicion.streams if finding.suspicion else ()
+    return finding.difference is FrameDifference.RETAGGED and all(map(twin.gives_priority_alone, streams))
 
 
 def _sent_and_arrived(ledger: Ledger) -> tuple[int, int]:

@@ -34,6 +34,7 @@ NOBODY = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}
 """Addresses of no system (RFC 5737, RFC 3849): none answers."""
 HEADERS = 54
 """Bytes of Ethernet, IPv4 and TCP before the data of a segment."""
+VLAN_BITS = 0xFFF
 SHORTEST = SHORTEST_TCP_FRAME + 20
 """Bytes of a frame whose content can be numbered, of TCP over IPv6."""
 
@@ -64,7 +65,7 @@ def twins(pair: Pair, charges: Sequence[FrameFinding]) -> list[FrameStream]:
     """Return the suspected streams as they are without the card, as many frames as prove the suspect sound.
 
     Frames that only some switches carry are in streams of their own. What systems make of records is made here, and no
-    system answers.
+    system answers. Tags that no switch keeps are not tried: none are returned where nothing else is suspected.
 
     Args:
         pair: The two ports.
@@ -76,6 +77,8 @@ def twins(pair: Pair, charges: Sequence[FrameFinding]) -> list[FrameStream]:
         hits[difference] += suspicion.hits
     for difference, suspicion in suspicions:
         for stream in suspicion.streams:
+            if difference is FrameDifference.RETAGGED and gives_priority_alone(stream):
+                continue
             factors[stream] = max(factors.get(stream, 1), math.ceil(longer(hits[difference])))
     return [part for stream, factor in factors.items() for part in _parts(_twin(pair, stream, factor))]
 
@@ -109,6 +112,16 @@ def is_uncommon(stream: FrameStream) -> bool:
     return min(stream.sizes) > COMMON_MTU + ETHERNET_HEADER or bool(stream.frame and stream.frame.vlans)
 
 
+def gives_priority_alone(stream: FrameStream) -> bool:
+    """Return whether the outer tag has VLAN id 0: a switch takes such a tag away (IEEE 802.1Q-2018, 6.9.1).
+
+    Args:
+        stream: A stream, suspected or one of :func:`twins`.
+    """
+    tags = stream.tags_on_the_wire
+    return bool(tags) and not tags[0] & VLAN_BITS
+
+
 def _twin(pair: Pair, stream: FrameStream, factor: int) -> FrameStream:
     sender, receiver = (pair.suspect, pair.other) if stream.sender == pair.suspect else (pair.other, pair.suspect)
     source, destination = pair.macs[sender], pair.macs[receiver]
@@ -117,12 +130,14 @@ def _twin(pair: Pair, stream: FrameStream, factor: int) -> FrameStream:
         sizes = tuple(size for each in stream.sizes for size in _frames(each, most))
         each_record = len(sizes) / len(stream.sizes)
         kind = FrameKind.UDP if stream.made_by is MadeBy.UDP else FrameKind.TCP
-        frame = FrameSpec(source, destination, kind, addresses=NOBODY[_version(stream.addresses)])
+        addresses = NOBODY[_version(stream.addresses)]
+        frame = FrameSpec(source, destination, kind, stream.tags_on_the_wire, addresses=addresses)
         count, per_s = math.ceil(stream.count * each_record), stream.per_s * each_record
     else:
         sizes = tuple(min(size, pair.longest) for size in stream.sizes)
         addresses = NOBODY[_version(stream.frame.addresses)]
-        frame = replace(stream.frame, source=source, destination=destination, addresses=addresses)
+        ends = {"source": source, "destination": destination, "addresses": addresses}
+        frame = replace(stream.frame, vlans=stream.tags_on_the_wire, **ends)
         count, per_s = stream.count or UNCOUNTED, stream.per_s
     name, per_s = f"{stream.name}, without the card", max(per_s, factor * count / LASTS_S) if per_s else 0
     return FrameStream(name, sender, receiver, factor * count, sizes, frame, per_s=per_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -135,11 +136,12 @@ class ProofGround:
                     self.say(f"{role.value}: {name}: {view}")
             views = looks[Role.PEER].views
             sent = tuple(each for each in streams if each.sender == self.dut.port)
-            return [
+            wrong = [
                 finding
                 for name in wire
                 for finding in faults(self.dut.port, self.peer, name, views.get(f"in {name}"), sent)
             ]
+            return [*wrong, *self._retagged(streams, on, looks)]
 
         def trying(suspected: Sequence[FrameFinding]) -> list[FrameFinding]:
             """The same frames came right with the offload off: the peer does not know whether it is on."""
@@ -157,6 +159,23 @@ class ProofGround:
             if missed := look.dropped + hashes[role].dropped:
                 raise Undecided(f"{role.value}: {missed} packets were lost by the captures; expected none")
         return Captured(ledger, looks, hashes)
+
+    def _retagged(
+        self, streams: Sequence[FrameStream], on: bool, looks: Mapping[Role, WireLook]
+    ) -> Iterator[FrameFinding]:
+        """Packets of streams with tags that were captured with others where they arrived."""
+        for stream in streams:
+            name = f"{stream.made_by.value}{6 if ':' in stream.addresses[0] else 4}"
+            view = looks[stream.receiver.role].views.get(f"in {name}")
+            if stream.tags is None or view is None:
+                continue
+            found, wanted = Counter(view.handed) + Counter(view.inline), stream.tags_on_arrival
+            if others := found.total() - found[wanted]:
+                listed = ", ".join(f"{tag or 'none'} ({count})" for tag, count in sorted(found.items()))
+                said = f"packets of {name} arrived at {stream.receiver.place} with tags {listed}"
+                text = self.wrong(f"is {on_or_off(on)}, and {said}; expected {wanted} on all")
+                doubt = Suspicion(self.peer, (stream,), others)
+                yield FrameFinding(FrameDifference.RETAGGED, Culprit.CARD, text, doubt)
 
     def _looks(self, answers: Mapping[Role, ServerAnswer]) -> dict[Role, WireLook]:
         ports = {Role.DUT: self.dut.port, Role.PEER: self.peer}
