@@ -269,6 +269,18 @@ def test_a_vendors_module_that_is_still_in_memory_is_a_fault(
     runs.release()
 
 
+def test_a_module_of_nobody_next_to_the_package_is_a_fault(bench: FakeBench, servers: dict[Role, Server]) -> None:
+    """A build by hand of the same version wins over the package's module."""
+    servers[Role.DUT].faults.add("module of others")
+    says = (
+        rf"^dut: module e1000e is /lib/modules/\S+/updates/e1000e\.ko, which package {OURS} did not bring; expected no"
+    )
+    with pytest.raises(BenchFault, match=says):
+        provided(bench, "vendor")
+    assert driver_in_words(runs.current(), Role.DUT).endswith("updates/e1000e.ko, of no package of the sheet")
+    runs.release()
+
+
 def test_a_package_that_is_installed_and_not_used_leaves_the_systems_driver(
     bench: FakeBench, servers: dict[Role, Server]
 ) -> None:

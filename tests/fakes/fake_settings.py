@@ -111,6 +111,8 @@ class FakeSettings:
         self.pending: dict[str, str] = {}
         self.shows_flashed: Shows | None = None
         self.parameters: dict[str, str] = {}
+        self.entries: dict[str, tuple[str, ...]] = {}
+        """Lines in the settings of the boot that set a parameter."""
         self._kept: list[dict[str, Port]] = []
         self._shell = ssh._shell
         ssh._shell = self._command  # type: ignore[method-assign]
@@ -258,6 +260,9 @@ class FakeSettings:
     def package(self, name: str) -> Package | None:
         return self.packages.get(name)
 
+    def is_of_package(self, name: str, file: str) -> bool:
+        return name in self.packages and bool(file) and "module of others" not in self.faults
+
     def install_package(self, name: str, version: str) -> Attempt[Package | None]:
         if "install fails" in self.faults:
             return Attempt("post-installation script failed", self.package(name))
@@ -291,6 +296,10 @@ class FakeSettings:
 
     def unsetting_load(self, module: str) -> str:
         return f"rm -f /etc/modules-load.d/niclab-{module}.conf && sync"
+
+    def parameter_entries(self, module: str, name: str) -> tuple[str, ...]:
+        assert module == "e1000e"
+        return self.entries.get(name, ())
 
     def module_parameter(self, module: str, name: str) -> str:
         assert module == "e1000e"

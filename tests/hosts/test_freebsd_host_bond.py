@@ -14,6 +14,7 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect, VlanTag
 from niclab.hosts.counts.load_records import load_between
 from niclab.hosts.errors import ReadError
+from niclab.hosts.host_records import ModuleFile
 from niclab.hosts.settings.settings_records import Package
 from niclab.hosts.system.freebsd_texts import read_cpu_times
 
@@ -182,9 +183,9 @@ class TestAround:
 
     def test_the_kernels_own_modules_stand_in_its_folder(self) -> None:
         dut, _ = host({})
-        assert dut.drivers.is_own_module("/boot/kernel/if_cxgbe.ko") and not dut.drivers.is_own_module(
-            "/boot/modules/oce.ko"
-        )
+        own = ModuleFile("/boot/kernel/if_cxgbe.ko", False, "if_cxgbe", None, None, None, None, ())
+        assert dut.drivers.is_own_module(own)
+        assert not dut.drivers.is_own_module(replace(own, filename="/boot/modules/oce.ko"))
 
     def test_listeners_are_told_by_place(self) -> None:
         shown = lines("root iperf3 501 3 tcp4 10.1.1.1:5201 *:*", "root iperf3 501 4 udp4 *:5201 *:*")

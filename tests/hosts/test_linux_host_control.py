@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from fake_shell import FakeShell, failed
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.host_records import ModuleFile
 from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.settings.settings_records import Package
 
@@ -40,10 +42,24 @@ def test_a_listener_at_an_ipv6_address() -> None:
     assert "ss -Hltn src '[fd6e::1]' and sport = :5201" in dut.links.listening_command(5201, "fd6e::1")
 
 
-def test_the_kernels_own_modules_stand_in_its_folder() -> None:
+@pytest.mark.parametrize(
+    ("place", "in_tree", "is_own"),
+    [
+        ("kernel/drivers/net/be2net.ko", True, True),
+        ("kernel/drivers/net/be2net.ko", None, True),
+        ("updates/dkms/be2net.ko", False, False),
+        ("kernel/drivers/net/be2net.ko", False, False),
+    ],
+)
+def test_the_kernels_own_modules_stand_in_its_folder_and_are_built_with_it(
+    place: str, in_tree: bool | None, is_own: bool
+) -> None:
+    """A vendor's makefile may write over the kernel's file."""
     dut, _ = host(**{"uname -r": "6.1.0-1-amd64\n"})
-    assert dut.drivers.is_own_module("/lib/modules/6.1.0-1-amd64/kernel/drivers/net/be2net.ko")
-    assert not dut.drivers.is_own_module("/lib/modules/6.1.0-1-amd64/updates/dkms/be2net.ko")
+    file = f"/lib/modules/6.1.0-1-amd64/{place}"
+    module = ModuleFile(file, False, "be2net", None, None, None, None, (), in_tree=in_tree)
+    assert dut.drivers.is_own_module(module) is is_own
+    assert dut.drivers.is_own_module(replace(module, filename=None, in_tree=None))
 
 
 @pytest.mark.parametrize(

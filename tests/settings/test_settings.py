@@ -359,6 +359,13 @@ class TestTunables:
         wanted = "dut: tunable IntMode of e1000e is 2; expected 1 (sheet intel-82574l)"
         assert failure("tunables_should_be_as_on_the_sheet") == [wanted]
 
+    def test_one_that_the_server_sets_is_the_benchs(self, settings: FakeSettings) -> None:
+        settings.parameters["IntMode"] = "2"
+        settings.entries["IntMode"] = ("/etc/modprobe.d/tuning.conf:options e1000e IntMode=2",)
+        says = r"is 2; expected 1 .*; the server sets it: /etc/modprobe\.d/tuning\.conf:options e1000e IntMode=2$"
+        with pytest.raises(BenchFault, match=says):
+            Defaults().tunables_should_be_as_on_the_sheet()
+
     def test_what_is_read_by_sysctl_is_judged_as_well(
         self, settings: FakeSettings, bench: FakeBench, taken: Run
     ) -> None:

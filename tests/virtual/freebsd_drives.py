@@ -188,6 +188,7 @@ def flashed(server: Server) -> None:
 
 def loading(server: Server) -> None:
     part = server.host.loading
+    assert part.parameter_entries(server.module, "max_rsp_handled") == ()
     undo = part.restoring(server.module)
     part.set_to_load(server.module)
     assert part.is_set_to_load(server.module)
@@ -364,7 +365,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "pci.aer": lambda one: one.host.pci.aer(one.root.functions[0]),
     "drivers.modinfo": lambda one: one.host.drivers.modinfo(one.module),
     "drivers.names_of": lambda one: one.host.drivers.names_of(one.module),
-    "drivers.is_own_module": lambda one: one.host.drivers.is_own_module("/boot/kernel/if_em.ko"),
+    "drivers.is_own_module": lambda one: one.host.drivers.is_own_module(one.host.drivers.modinfo(one.module)),
     "drivers.loaded_module": lambda one: one.host.drivers.loaded_module(one.module),
     "drivers.is_build_on_disk": lambda one: one.host.drivers.is_build_on_disk(one.module),
     "drivers.driver_info": lambda one: one.host.drivers.driver_info(one.port),
@@ -375,8 +376,10 @@ DRIVES: dict[str, Callable[[Server], object]] = {
         one.host.undo.unload_driver("if_tap"), one.host.undo.load_driver("if_tap")
     ),
     "drivers.package drivers.install_package drivers.remove_package undo.package": packages,
-    "drivers.changed_files drivers.package_signer": lambda one: not_offered(
-        partial(one.host.drivers.changed_files, "x"), partial(one.host.drivers.package_signer, "x")
+    "drivers.changed_files drivers.package_signer drivers.is_of_package": lambda one: not_offered(
+        partial(one.host.drivers.changed_files, "x"),
+        partial(one.host.drivers.package_signer, "x"),
+        partial(one.host.drivers.is_of_package, "x", "/boot/modules/x.ko"),
     ),
     "firmware.has_image firmware.flash undo.firmware": flashed,
     "firmware.eeprom firmware.registers firmware.identify": lambda one: not_offered(
@@ -384,7 +387,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
         partial(one.host.firmware.registers, one.port),
         partial(one.host.firmware.identify, one.port, 1),
     ),
-    "loading.is_set_to_load loading.set_to_load loading.restoring": loading,
+    "loading.parameter_entries loading.is_set_to_load loading.set_to_load loading.restoring": loading,
     "settings.features settings.set_feature undo.features": features,
     "settings.rings undo.rings": lambda one: one.sh(one.host.undo.rings(one.port)),
     "settings.set_rings": lambda one: one.host.settings.set_rings(one.port, {"rx": 512}),

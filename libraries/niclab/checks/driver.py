@@ -43,8 +43,7 @@ class KernelVersion:
     def asked(cls, host: Host, module: str) -> KernelVersion:
         """Ask a server for that of a module."""
         file = host.drivers.modinfo(module)
-        is_own = file.filename is None or host.drivers.is_own_module(file.filename)
-        if is_own and file.version is not None:
+        if host.drivers.is_own_module(file) and file.version is not None:
             return cls(file.version, f"the kernel's module has version {file.version}")
         kernel = host.system.kernel()
         return cls(kernel, f"the kernel is {kernel}")
@@ -160,8 +159,8 @@ def require_own_of_system(run: Run) -> None:
         raise NotApplicable(f"sheet {run.card.name} names {what} {driver.module} for {system}")
     host = dut(run)
     file, problems = host.drivers.modinfo(driver.module), list[str]()
-    if file.filename is not None and not host.drivers.is_own_module(file.filename):
-        problems.append(f"dut: module {driver.module} is {file.filename}; expected the system's own")
+    if not host.drivers.is_own_module(file):
+        problems.append(f"dut: module {driver.module} is {file.place}; expected the system's own")
     unloaded = is_missing(host, driver.module)
     if unloaded or run.was_loaded_by_lab(Role.DUT, driver.module):
         said = "is not loaded" if unloaded else "was not loaded after boot until the lab loaded it"

@@ -17,7 +17,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecide
 from niclab.hosts.host_records import LoadedModule, ModuleFile
 from niclab.hosts.settings.settings_records import ChangedFile
 from niclab.hosts.settings.settings_records import Package as Installed
-from niclab.run.driver_in_use import package_in_use
+from niclab.run.driver_in_use import is_of_package, package_in_use
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -216,10 +216,14 @@ class DriverPackage:
 
         Raises:
             CardFailure: The kernel's own module is loaded all the same, or one reports another version.
+            BenchFault: A module of somebody else lies in the way of the package's.
         """
         target, package, module = self.server, self.entry, self.driver.module
         on_disk, loaded = target.host.drivers.modinfo(module), target.host.drivers.loaded_module(module)
         problems = self._of_kernel(on_disk)
+        if not problems and not is_of_package(self.run, self.role):
+            said = f"{target.name}: module {module} is {on_disk.filename}, which package {package.name} did not bring"
+            raise BenchFault(f"{said}; expected no other module in its place")
         if package.module_version_differs:
             fail_with([*problems, *self._other_versions(loaded, say)])
             return
@@ -254,8 +258,8 @@ class DriverPackage:
         self.require_kernel_driver_known()
         driver, target, problems = self.driver, self.server, list[str]()
         wanted, file = KernelVersion.asked(target.host, driver.module), target.host.drivers.modinfo(driver.module)
-        if file.filename is not None and not target.host.drivers.is_own_module(file.filename):
-            problems.append(f"{target.name}: module {driver.module} is {file.filename}; expected the kernel's own")
+        if not target.host.drivers.is_own_module(file):
+            problems.append(f"{target.name}: module {driver.module} is {file.place}; expected the kernel's own")
         if target.host.drivers.is_build_on_disk(driver.module) is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
         problems += [
@@ -344,7 +348,7 @@ class DriverPackage:
 
     def _of_kernel(self, file: ModuleFile) -> list[str]:
         """Say whether the module that is loaded next is the kernel's own: the package has no effect then."""
-        is_own = file.filename is None or self.server.host.drivers.is_own_module(file.filename)
+        is_own = self.server.host.drivers.is_own_module(file)
         where = f"{file.filename}, the kernel's own" if file.filename is not None else "part of the kernel"
         expected = f"that of package {self.entry.name}"
         return [f"{self.server.name}: module {self.driver.module} is {where}; expected {expected}"] if is_own else []

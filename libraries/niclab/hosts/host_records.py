@@ -228,7 +228,7 @@ class ModuleParameter:
 class ModuleFile:
     """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name).
 
-    None: the text does not say it.
+    None: the text does not say it. ``in_tree``: was it built with the kernel (modpost's mark, since Linux 3.2)?
 
     ``fields``: whatever else it says, by name.
     """
@@ -245,7 +245,13 @@ class ModuleFile:
     license: str | None = None
     parameters: tuple[ModuleParameter, ...] = ()
     signer: str | None = None
+    in_tree: bool | None = None
     fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """The file, with a word on a build that is not the kernel's."""
+        return f"{self.filename} (built out of tree)" if self.in_tree is False else str(self.filename)
 
 
 @dataclass(frozen=True)

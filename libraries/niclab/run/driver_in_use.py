@@ -67,9 +67,26 @@ def package_in_use(run: Run, role: Role) -> PackageInUse | None:
     if driver is None or driver.package is None:
         return None
     installed = run.server(role).host.drivers.package(driver.package.name)
-    if installed is None or _file_of_others(run, role, driver) is None:
+    if installed is None or _file_of_others(run, role, driver) is None or not is_of_package(run, role):
         return None
     return PackageInUse(driver.package, installed)
+
+
+def is_of_package(run: Run, role: Role) -> bool:
+    """Tell whether the module that a server loads next is a file of the sheet's package, or was built from it.
+
+    Args:
+        run: The run.
+        role: The server. One whose system does not tell is believed.
+    """
+    driver, drivers = _driver(run, role), run.server(role).host.drivers
+    if driver is None or driver.package is None:
+        return False
+    file = drivers.modinfo(driver.module).filename
+    try:
+        return file is not None and drivers.is_of_package(driver.package.name, file)
+    except NotApplicable:
+        return True
 
 
 def is_inbox(run: Run, role: Role) -> bool:
@@ -121,5 +138,5 @@ def _driver(run: Run, role: Role) -> Driver | None:
 def _file_of_others(run: Run, role: Role, driver: Driver) -> str | None:
     """The file of the module that is loaded next; None where it came with the kernel, or is built into it."""
     drivers = run.server(role).host.drivers
-    file = drivers.modinfo(driver.module).filename
-    return None if file is None or drivers.is_own_module(file) else file
+    file = drivers.modinfo(driver.module)
+    return None if drivers.is_own_module(file) else file.place

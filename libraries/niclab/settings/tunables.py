@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from niclab.bench.records import Role
-from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
+from niclab.core.verdict import NotApplicable, SheetUnknown, Trouble, blame
 from niclab.run.run import Run
 from niclab.settings.dut_ports import Show, is_unknown
 
@@ -17,6 +17,7 @@ def as_on_the_sheet(run: Run, show: Show) -> None:
 
     Raises:
         CardFailure: A tunable has another value.
+        BenchFault: The server sets it.
         SheetUnknown: The sheet knows no default of the tunables that it names.
         NotApplicable: It names none.
     """
@@ -26,13 +27,13 @@ def as_on_the_sheet(run: Run, show: Show) -> None:
     if not facts:
         said = f"sheet {card.name} knows no default of a tunable of {driver.module}"
         raise SheetUnknown(said) if driver.tunables else NotApplicable(said)
-    problems = []
+    problems = list[Trouble]()
     for fact in facts:
         found = server.host.drivers.parameter(driver.module, fact.name)
         show(f"{server.name}: {fact.name} is {found}, documented {fact.documented_default}")
         if found != str(fact.actual_default):
-            problems.append(
-                f"{server.name}: tunable {fact.name} of {driver.module} is {found}; "
-                f"expected {fact.actual_default} (sheet {card.name})"
-            )
-    fail_with(problems)
+            set_by = server.host.loading.parameter_entries(driver.module, fact.name)
+            said = f"{server.name}: tunable {fact.name} of {driver.module} is {found}; "
+            said += f"expected {fact.actual_default} (sheet {card.name})"
+            problems.append(Trouble(f"{said}; the server sets it: {'; '.join(set_by)}" if set_by else said, not set_by))
+    blame(problems)

@@ -33,13 +33,14 @@ def test_all_modules_build_and_tell_what_they_are(suite: str) -> None:
     folder = build.modules(build.image.ensure(suite))
     build.check(folder)
     assert field(folder / "be2net.ko", "version") == "", "an in-box driver has no version of its own"
+    assert field(folder / "be2net.ko", "intree") == "Y"
     assert "v000019A2d00000710" in field(folder / "be2net.ko", "alias")
 
 
 @pytest.mark.slow
 def test_a_driver_for_a_package_calls_itself_what_it_is_told() -> None:
     module = build.driver("be2net", "10.6.144.2702")
-    assert field(module, "version") == "10.6.144.2702"
+    assert field(module, "version") == "10.6.144.2702" and field(module, "intree") == ""
     assert field(module, "vermagic").split()[0] == kbuild.kernel_of(build.image.ensure()).release
 
 

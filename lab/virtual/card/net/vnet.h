@@ -193,7 +193,7 @@ extern const struct pci_error_handlers vnet_errors;
 /* A whole driver. `ids` are in the generated header of the driver. */
 #ifndef DRV_VERSION
 #define DRV_VERSION ""
-#define VNET_MODULE_VERSION
+#define VNET_MODULE_VERSION MODULE_INFO(intree, "Y")	/* as modpost marks what the kernel's own tree has */
 #else
 #define VNET_MODULE_VERSION MODULE_VERSION(DRV_VERSION)
 #endif

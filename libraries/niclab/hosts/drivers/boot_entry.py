@@ -1,4 +1,4 @@
-"""Entries in the settings of a server's boot that load a driver, and the file that holds them."""
+"""Entries in the settings of a server's boot that load a driver or set its parameters, and the file that holds them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.command_words import module_name
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host_commands import HostCommands
@@ -90,13 +91,31 @@ def _loader_value(line: str, module: str) -> str | None:
     return None if match is None else match[1]
 
 
+_PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
+
+
 class _Boot(HostCommands):
+    def _entries(self, pattern: str, files: str, name: str) -> tuple[str, ...]:
+        """Lines of files that fit an extended regular expression, each behind the name of its file."""
+        if not _PARAMETER.fullmatch(name):
+            raise BenchFault(f"{self.name}: module parameter {name!r}; expected letters, digits, . and _")
+        return tuple(self._run(f"grep -sHoE {shlex.quote(pattern)} {files}; [ $? -le 2 ]").splitlines())
+
     def _file(self, path: str) -> BootFile:
         return self._read(showing(path), lambda text: read_boot_file(path, text))
 
 
 class LinuxBoot(_Boot):
     """See :class:`niclab.hosts.host.HostBoot` for the meaning of each method."""
+
+    def parameter_entries(self, module: str, name: str) -> tuple[str, ...]:
+        """The entries that give the parameter a value: in modprobe.d(5), or on the kernel's command line."""
+        words = re.sub("[-_]", "[-_]", module_name(self.name, module))
+        folders = " ".join(f"{folder}/modprobe.d/*.conf" for folder in ("/etc", "/run", "/usr/lib", "/lib"))
+        pattern = (
+            rf"^[[:space:]]*options[[:space:]]+{words}[[:space:]](.*[[:space:]])?{name}(=.*)?$|\b{words}\.{name}=\S*"
+        )
+        return self._entries(pattern, f"{folders} /proc/cmdline", name)
 
     def is_set_to_load(self, module: str) -> bool:
         """Does an entry name the module? Most drivers need none: udev loads them for their devices."""
@@ -120,6 +139,14 @@ class LinuxBoot(_Boot):
 
 class FreeBsdBoot(_Boot):
     """See :class:`niclab.hosts.host.HostBoot` for the meaning of each method."""
+
+    @emulated("settings of the driver or of its devices, such as `hw.oce.NAME`, in loader.conf(5) and sysctl.conf(5)")
+    def parameter_entries(self, module: str, name: str) -> tuple[str, ...]:
+        """The entries that give a setting of the driver a value."""
+        driver = re.escape(module_name(self.name, module).removeprefix("if_"))
+        pattern = rf"^[[:space:]]*(hw\.{driver}|dev\.{driver}\.[0-9]+)\.{re.escape(name)}[[:space:]]*=.*"
+        files = f"{LOADER_CONF} {LOADER_CONF}.local /etc/sysctl.conf /etc/sysctl.conf.local"
+        return self._entries(pattern, files, name)
 
     @emulated(f"the entry `NAME_load` of {LOADER_CONF}")
     def is_set_to_load(self, module: str) -> bool:

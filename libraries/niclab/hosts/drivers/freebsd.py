@@ -20,6 +20,7 @@ _PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
 _NO_SUMS = "pkg_info compares no files, and nothing of `pkg check` is read"
 _NO_RESET = "no command asks a driver to reset its card"
+_NO_OWNER = "nothing of `pkg which` is read"
 _NO_SIGNER = "a repository is signed, a package is not"
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")
@@ -60,9 +61,9 @@ class FreeBsdDrivers(FreeBsdCommands):
         raise BenchFault(f"{self.name}: module {name} is not loaded, so nothing tells which devices it drives")
 
     @emulated("by its folder, /boot/kernel; those of packages are in /boot/modules")
-    def is_own_module(self, file: str) -> bool:
-        """Did this module file come with the kernel?"""
-        return file.startswith(_KERNEL_FOLDER)
+    def is_own_module(self, module: ModuleFile) -> bool:
+        """Did this module come with the kernel?"""
+        return module.filename is None or module.filename.startswith(_KERNEL_FOLDER)
 
     @emulated("the file in `kern.module_path`; module files tell no version, dependencies or firmware")
     def modinfo(self, module: str) -> ModuleFile:
@@ -239,6 +240,10 @@ class FreeBsdDrivers(FreeBsdCommands):
     @not_available(_NO_SIGNER)
     def package_signer(self, name: str) -> str | None:
         raise NotApplicable(f"{self.name}: package {name}: FreeBSD: {_NO_SIGNER}")
+
+    @not_available(_NO_OWNER)
+    def is_of_package(self, name: str, file: str) -> bool:
+        raise NotApplicable(f"{self.name}: is {file} of package {name}? FreeBSD: {_NO_OWNER}")
 
     def _change(self, command: str, name: str) -> Attempt[Package | None]:
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)

@@ -38,6 +38,13 @@ _BUILD_ID_NOTE = re.compile(r"04000000([0-9a-f]{2})00000003000000474e5500([0-9a-
 
 _RELOAD_TIMEOUT_S = 180
 
+_BUILT_FROM = (
+    'for b in /var/lib/dkms/*/*/"$(uname -r)"/*/module/"${f##*/}"; do'
+    " t=${b#/var/lib/dkms/}; n=${t%%/*}; v=${t#*/};"
+    ' if [ "$n-${v%%/*}" = "$s" ] && cmp -s "$b" "$f"; then echo built; fi; done'
+)
+"""Compares a module file ``f`` with those that DKMS has built from the source ``s``, NAME-VERSION."""
+
 
 class LinuxDrivers(LinuxCommands):
     """See :class:`niclab.hosts.host.HostDrivers` for the meaning of each method."""
@@ -46,9 +53,11 @@ class LinuxDrivers(LinuxCommands):
         """Return the driver names of devices that a module drives: the module's name."""
         return frozenset({module_name(self.name, module)})
 
-    def is_own_module(self, file: str) -> bool:
-        """Did this module file come with the kernel?"""
-        return file.removeprefix("/usr").startswith(f"/lib/modules/{self._run('uname -r').strip()}/kernel/")
+    def is_own_module(self, module: ModuleFile) -> bool:
+        """Did this module come with the kernel? Vendors' makefiles may write theirs over a file of the kernel."""
+        if module.filename is None or module.in_tree is False:
+            return module.filename is None
+        return module.filename.removeprefix("/usr").startswith(f"/lib/modules/{self._run('uname -r').strip()}/kernel/")
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
@@ -133,6 +142,14 @@ class LinuxDrivers(LinuxCommands):
         if command is None:
             raise NotApplicable(f"{self.name}: package {name}: apt checks the signature of the repository, not its own")
         return self._read(command, read_signer)
+
+    def is_of_package(self, name: str, file: str) -> bool:
+        """Did an installed package bring this module file, or DKMS build it from the package's source (dkms(8))?"""
+        packages, of_file = self._packages_of(name), f"f=$(readlink -f {shlex.quote(file)}); "
+        if name in self._run(f"{of_file}{packages.owners()} || true").split():
+            return True
+        sources = rf"$({packages.files(name)} | sed -n 's,^/usr/src/\([^/]*\)/dkms[.]conf$,\1,p')"
+        return bool(self._run(f"{of_file}for s in {sources}; do {_BUILT_FROM}; done; true").strip())
 
     def _packages_of(self, name: str) -> PackageSystem:
         self._named(name)

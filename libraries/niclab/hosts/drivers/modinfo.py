@@ -57,6 +57,7 @@ def read_modinfo(text: str) -> ModuleFile:
         license=_first(found, "license") or None,
         parameters=tuple(_parameter(value) for value in found.get("parm", ())),
         signer=_first(found, "signer") or None,
+        in_tree=None if filename == _BUILT_IN else _first(found, "intree") == "Y",
         fields={key: tuple(values) for key, values in found.items() if key not in (*_NAMED, *_LEFT_OUT)},
     )
 

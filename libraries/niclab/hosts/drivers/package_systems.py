@@ -58,6 +58,12 @@ class PackageSystem(Protocol):
     def verifying(self, name: str) -> str:
         """Return the command that compares a package's files with what it brought."""
 
+    def owners(self) -> str:
+        """Return the command that names the packages that brought the file in the shell's ``f``, one a line."""
+
+    def files(self, name: str) -> str:
+        """Return the command that lists the files of an installed package."""
+
     def signer(self, name: str) -> str | None:
         """Return the command that shows who signed an installed package; None where packages are not signed."""
 
@@ -102,6 +108,14 @@ class Apt:
 
     def verifying(self, name: str) -> str:
         return f"dpkg -V {name}"
+
+    def owners(self) -> str:
+        # packages name files below /lib, which is a link to /usr/lib by now
+        names = r"sed -n '/^diversion by /d; s/: \/.*//; s/:[a-z0-9-]*//g; s/, /\n/g; p'"
+        return f'dpkg-query -S "*${{f#/usr}}" 2>/dev/null | {names}'
+
+    def files(self, name: str) -> str:
+        return f"dpkg-query -L {name}"
 
     def signer(self, name: str) -> str | None:
         del name
@@ -148,6 +162,12 @@ class _Rpm(ABC):
 
     def verifying(self, name: str) -> str:
         return f"rpm -V {name}"
+
+    def owners(self) -> str:
+        return r"""rpm -qf --qf '%{NAME}\n' "$f" 2>/dev/null | grep -v ' is not owned by '"""
+
+    def files(self, name: str) -> str:
+        return f"rpm -ql {name}"
 
     def signer(self, name: str) -> str | None:
         return rf"rpm -q --qf '%{{RSAHEADER:pgpsig}}|%{{DSAHEADER:pgpsig}}|%{{SIGPGP:pgpsig}}\n' {name}"

@@ -1,0 +1,68 @@
+"""Entries of the boot that set a driver's parameter are found by the system's own grep."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from niclab.core.verdict import BenchFault
+from niclab.hosts.drivers.boot_entry import FreeBsdBoot, LinuxBoot
+from niclab.transports.ssh.ssh import Result
+
+
+class Shell:
+    """Runs commands here; absolute names of files are below a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
+        assert timeout_s and not check
+        for folder in ("/etc", "/run", "/usr/lib", "/lib", "/proc", "/boot"):
+            command = command.replace(f" {folder}/", f" {self.root}{folder}/")
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+        return Result(command, done.returncode, None, done.stdout.replace(str(self.root), ""), done.stderr, 0.0)
+
+
+def write(root: Path, file: str, text: str) -> None:
+    path = root / file.lstrip("/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("/etc/modprobe.d/a.conf", "options be2net num_vfs=2 rss=4\n", "options be2net num_vfs=2 rss=4"),
+        ("/usr/lib/modprobe.d/a.conf", " options be2net rss\n", " options be2net rss"),
+        ("/proc/cmdline", "quiet be2net.rss=8 ro\n", "be2net.rss=8"),
+        ("/etc/modprobe.d/a.conf", "# options be2net rss=4\noptions be2net crss=1\noptions be2net_x rss=4\n", ""),
+        ("/proc/cmdline", "xbe2net.rss=8 be2net.rss_max=1\n", ""),
+    ],
+)
+def test_linux(tmp_path: Path, file: str, text: str, found: str) -> None:
+    write(tmp_path, "/proc/cmdline", "ro\n")
+    write(tmp_path, file, text)
+    entries = LinuxBoot(Shell(tmp_path), "dut").parameter_entries("be2net", "rss")
+    assert entries == ((f"{file}:{found}",) if found else ())
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("/boot/loader.conf", 'hw.oce.buf_size="1024"\n', 'hw.oce.buf_size="1024"'),
+        ("/etc/sysctl.conf", "dev.oce.0.buf_size = 1\n", "dev.oce.0.buf_size = 1"),
+        ("/etc/sysctl.conf", "#hw.oce.buf_size=1\nhw.oce.buf_sizes=1\nhw.ocex.buf_size=1\n", ""),
+    ],
+)
+def test_freebsd(tmp_path: Path, file: str, text: str, found: str) -> None:
+    write(tmp_path, file, text)
+    entries = FreeBsdBoot(Shell(tmp_path), "dut").parameter_entries("if_oce", "buf_size")
+    assert entries == ((f"{file}:{found}",) if found else ())
+
+
+def test_a_name_with_other_letters_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BenchFault, match=r"^dut: module parameter 'a b'; expected letters"):
+        LinuxBoot(Shell(tmp_path), "dut").parameter_entries("be2net", "a b")
