@@ -50,6 +50,8 @@ class Power(BenchLibrary):
     def make_the_driver_load_at_boot(self, server: Role = Role.DUT) -> None:
         """Write the entry for the boot that the driver's manual asks for, in place of any that is there.
 
+        `Start The Dut Once` starts the dut again afterwards, also where this run has done so before.
+
         Args:
             server: ``dut`` or ``peer``.
 
@@ -58,6 +60,8 @@ class Power(BenchLibrary):
             BenchFault: It cannot be written.
         """
         DriverPackage(self.run, server).set_to_load()
+        if server is Role.DUT:
+            self.run.part(Starts).forget()
 
     @keyword(tags=["boots-the-dut-once"])
     def start_the_dut_once(self, start: Start) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -266,6 +267,34 @@ def test_a_vendors_module_that_is_still_in_memory_is_a_fault(
     says = rf"^{role.value}: driver e1000e in memory has srcversion VENDOR, .* has SRC1; expected the same: load the dr"
     with pytest.raises(BenchFault, match=says):
         provided(bench, "inbox")
+    runs.release()
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize(
+    ("said", "signer", "verdict"),
+    [
+        ("Unknown symbol in module, or unknown parameter (see dmesg)", None, CardFailure),
+        ("Exec format error", "Vendor", CardFailure),
+        ("Key was rejected by service", None, CardFailure),
+        ("Key was rejected by service", "Vendor", BenchFault),
+        ("Cannot allocate memory", None, BenchFault),
+    ],
+)
+def test_a_module_that_the_kernel_does_not_take_is_the_packages(
+    bench: FakeBench, servers: dict[Role, Server], role: Role, said: str, signer: str | None, verdict: type[Exception]
+) -> None:
+    host = servers[role].host
+    reload, loaded = host.reload_driver, host.loaded
+
+    def refuse(_: str) -> None:
+        host.file = replace(host.file, signer=signer)
+        raise BenchFault(f"{role.value}: modprobe failed, said: modprobe: ERROR: could not insert 'e1000e': {said}")
+
+    host.reload_driver = refuse  # type: ignore[method-assign]
+    with pytest.raises(verdict, match=re.escape(said)):
+        provided(bench, "vendor")
+    host.reload_driver, host.loaded = reload, loaded  # type: ignore[method-assign]
     runs.release()
 
 

@@ -14,6 +14,7 @@ from DriverPackages import DriverPackages, Release
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.settings.settings_records import ChangedFile, Package
+from niclab.links.returning.starts import Start
 from niclab.run.run import Run
 from Power import Power
 
@@ -192,6 +193,18 @@ def test_the_driver_is_set_to_load_at_boot_where_the_sheet_asks_for_that(
         BenchFault, match=r"^dut: driver e1000e is not set to load at boot; expected the lab's entry for"
     ):
         Power().make_the_driver_load_at_boot()
+
+
+def test_a_start_before_the_boot_was_set_proves_nothing(bench: FakeBench, settings: FakeSettings, taken: Run) -> None:
+    bench.edit(bench.sheet, ("in_kernel: true\n", "in_kernel: true\n    load_at_boot: true\n"))
+    taken.card, power = bench.load()[1], Power()
+    power.start_the_dut_once(Start.WARM)
+    power.make_the_driver_load_at_boot()
+    assert settings.at_boot == {"e1000e"}
+    power.start_the_dut_once(Start.WARM)
+    assert bench.dut.boots == 3
+    power.start_the_dut_once(Start.WARM)
+    assert bench.dut.boots == 3
 
 
 def test_nothing_installed_is_wrong(settings: FakeSettings) -> None:

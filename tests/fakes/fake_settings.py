@@ -261,7 +261,7 @@ class FakeSettings:
         return self.packages.get(name)
 
     def is_of_package(self, name: str, file: str) -> bool:
-        return name in self.packages and bool(file) and "module of others" not in self.faults
+        return bool(name) and bool(file) and "module of others" not in self.faults
 
     def install_package(self, name: str, version: str) -> Attempt[Package | None]:
         if "install fails" in self.faults:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Port, Role
@@ -19,7 +20,7 @@ from niclab.checks.asked import (
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
-from niclab.run.driver_in_use import difference_in_memory, is_missing, package_in_use
+from niclab.run.driver_in_use import difference_in_memory, is_missing, is_of_package, package_in_use
 from niclab.run.run import Run
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.console.kernel_death import sign_of
@@ -176,7 +177,8 @@ def reload(run: Run, role: Role) -> None:
         role: The server.
 
     Raises:
-        CardFailure: Loading the dut's driver makes the kernel complain or stop.
+        CardFailure: Loading the dut's driver makes the kernel complain or stop, or the kernel takes no module of the
+            sheet's package.
         BenchFault: The driver cannot be loaded again, and the kernel does not blame it.
     """
     target = run.server(role)
@@ -186,7 +188,8 @@ def reload(run: Run, role: Role) -> None:
     mark = target.host.system.dmesg_mark()
     target.require_lease()
     try:
-        target.host.drivers.reload(module)
+        with module_on_trial(run, role):
+            target.host.drivers.reload(module)
     except (ConnectionLost, CommandTimeout):
         raise
     except BenchFault as error:
@@ -196,6 +199,40 @@ def reload(run: Run, role: Role) -> None:
         said = f"{error}; the kernel said: {'; '.join(words)}"
         raise CardFailure(f"dut: driver {module} cannot be loaded again: {said}") from error
     run.journal.done(entry)
+
+
+@contextmanager
+def module_on_trial(run: Run, role: Role) -> Iterator[None]:
+    """Charge the sheet's package with a module that the kernel of a server does not take, inside the ``with`` block.
+
+    One without a signature is refused where the kernel asks for one; a signature whose key a server does not know is
+    that server's.
+
+    Args:
+        run: The run.
+        role: The server.
+
+    Raises:
+        CardFailure: It lacks a symbol, is made for another kernel, or is not signed.
+        BenchFault: Whatever else was raised.
+    """
+    try:
+        yield
+    except BenchFault as error:
+        said = str(error)
+        server = run.server(role)
+        if "could not insert" not in said or not any(words in said for words in (*_UNFIT, *_UNSIGNED)):
+            raise
+        module = run.card.driver(server.description.os).module
+        is_signed = server.host.drivers.modinfo(module).signer is not None
+        if not is_of_package(run, role) or (is_signed and not any(words in said for words in _UNFIT)):
+            raise
+        raise CardFailure(f"{server.name}: the kernel does not take module {module} of its package: {said}") from error
+
+
+_UNFIT = ("Unknown symbol", "Exec format error", "Invalid module format")
+_UNSIGNED = ("Key was rejected by service", "Required key not available")
+"""Words of modprobe(8): strerror() of what init_module(2) returns, and of EKEYREJECTED and ENOKEY."""
 
 
 def judge_versions(

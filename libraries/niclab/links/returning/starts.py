@@ -87,6 +87,10 @@ class Starts:
         self._found[start] = found | {SeenAtStart.INVENTORY: kept}
         return True
 
+    def forget(self) -> None:
+        """Keep no start any more: the boot has other settings now, of which former starts prove nothing."""
+        self._found.clear()
+
     def require(self, start: Start, subject: SeenAtStart, say: Say) -> None:
         """Give the verdict of a check that was made right after a start.
 
