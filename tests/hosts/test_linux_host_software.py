@@ -93,10 +93,13 @@ def test_a_package_that_nobody_knows_is_removed_already() -> None:
 
 
 def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -> None:
-    broken = failed("E: Sub-process /usr/bin/dpkg returned an error code (1)\n", exit_status=100)
+    said = (
+        "dpkg: error processing package be2net-modules (--configure):\n script subprocess returned error exit status 1"
+    )
+    broken = failed(f"{said}\nE: Sub-process /usr/bin/dpkg returned an error code (1)\n", exit_status=100)
     dut, _ = host({INSTALL: broken, QUERY: "be2net-modules half-configured amd64 12.0.0.0\n"})
     attempt = dut.drivers.install_package("be2net-modules", "12.0.0.0")
-    assert attempt.refused == "E: Sub-process /usr/bin/dpkg returned an error code (1)"
+    assert attempt.refused == f"{said}\nE: Sub-process /usr/bin/dpkg returned an error code (1)"
     assert attempt.now is not None and not attempt.now.complete
 
 
