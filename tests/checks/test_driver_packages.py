@@ -78,7 +78,8 @@ def test_the_undo_of_the_first_change_is_kept_and_carried_out(settings: FakeSett
     packages.install_the_driver_package(REQUIRED)
     (entry,) = [entry for entry in taken.journal.pending() if entry not in before]
     purge = (
-        "DEBIAN_FRONTEND=noninteractive dpkg --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e && sync"
+        "{ export DEBIAN_FRONTEND=noninteractive; apt-get -q -o DPkg::Lock::Timeout=300 check; "
+        "dpkg --configure -a; true; } && dpkg --force-remove-reinstreq --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e && sync"
     )
     assert entry.action.command == purge
     packages.restore_the_driver_package()

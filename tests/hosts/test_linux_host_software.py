@@ -7,6 +7,7 @@ from operator import attrgetter
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
+from niclab.core.undo import SLOW_DEADLINE_S
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux_host import LinuxHost
@@ -80,7 +81,7 @@ def test_installing_and_removing_read_back() -> None:
     assert installed.refused is None and installed.now is not None and installed.now.version == "12.0.0.0"
     removed = dut.drivers.remove_package("be2net-modules")
     assert (removed.refused, removed.now) == (None, None)
-    assert shell.timeouts_s[INSTALL] == 300
+    assert shell.timeouts_s[INSTALL] == SLOW_DEADLINE_S
 
 
 def test_a_package_that_nobody_knows_is_removed_already() -> None:

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from niclab.core.undo import SLOW_DEADLINE_S
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.command_words import interface_name, module_name
 from niclab.hosts.counts.ethtool_selftest import read_self_test
@@ -29,7 +30,8 @@ _PARAMETER = re.compile(r"[A-Za-z0-9_]{1,64}")
 _SELF_TEST_ENDS = (0, 2)
 """Passed, and failed: ETH_TEST_FL_FAILED, which ethtool ends with (ethtool.c, do_test)."""
 
-_INSTALL_TIMEOUT_S = 300
+_INSTALL_TIMEOUT_S = SLOW_DEADLINE_S
+"""As long as its undo may take: a package that builds its module takes minutes, and cut off it is left half done."""
 
 _SELF_TEST_S = 120
 

@@ -90,12 +90,17 @@ class Apt:
 
     def restoring(self, name: str, before: Package | None) -> str:
         # purging is no error when it is not installed, nor when nobody knows such a package
-        words = f"dpkg --purge {name}"
+        words = f"dpkg --force-remove-reinstreq --purge {name}"
         if before is not None:
-            words = f"apt-get -q --yes --allow-downgrades install {name}={before.full_version}"
-        return f"DEBIAN_FRONTEND=noninteractive {words}"
+            words = f"apt-get -q {_WAITING} --yes --allow-downgrades install {name}={before.full_version}"
+        return f"{_APT_AFTER_A_KILL} && {words}"
 
 
+_WAITING = "-o DPkg::Lock::Timeout=300"
+_APT_AFTER_A_KILL = (
+    f"{{ export DEBIAN_FRONTEND=noninteractive; apt-get -q {_WAITING} check; dpkg --configure -a; true; }}"
+)
+"""Waits for the lock, which dpkg itself does not, and ends what a killed installation has left half done."""
 _QUIET_APT = "DEBIAN_FRONTEND=noninteractive apt-get -q"
 
 
@@ -170,6 +175,10 @@ class Zypper(_Rpm):
 
     def refreshing(self) -> str:
         return "zypper --non-interactive refresh"
+
+    def restoring(self, name: str, before: Package | None) -> str:
+        done = "|".join(str(status) for status in _ZYPPER_DONE if status)
+        return f"{{ {super().restoring(name, before)} || case $? in {done}) ;; *) false ;; esac; }}"
 
     def ending(self, name: str, result: CommandResult) -> Ending:
         status = result.exit_status
