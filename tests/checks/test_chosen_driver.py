@@ -36,9 +36,14 @@ PACKAGE = """in_kernel: true
       architecture: amd64
       source: test
 """
-PURGE = "DEBIAN_FRONTEND=noninteractive dpkg --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e && sync"
+APT = (
+    "{ export DEBIAN_FRONTEND=noninteractive; apt-get -q -o DPkg::Lock::Timeout=300 check; dpkg --configure -a; true; }"
+)
+PURGE = (
+    f"{APT} && dpkg --force-remove-reinstreq --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e && sync"
+)
 OURS = "e1000e-modules"
-BACK = f"DEBIAN_FRONTEND=noninteractive apt-get -q --yes --allow-downgrades install {OURS}=3.8.7 && "
+BACK = f"{APT} && apt-get -q -o DPkg::Lock::Timeout=300 --yes --allow-downgrades install {OURS}=3.8.7 && "
 
 
 class Server(FakeSettings):

@@ -132,12 +132,16 @@ def test_an_installation_that_could_not_be_tried(said: str) -> None:
 def test_removing() -> None:
     delete = "env ASSUME_ALWAYS_YES=yes pkg delete -f oce"
     dut, _ = host(
-        {WHICH: NEW, delete: ["", failed("pkg: locked\n")], QUERY: [INSTALLED, NONE, NONE, INSTALLED, INSTALLED]}
+        {
+            WHICH: NEW,
+            delete: ["", failed("pkg: DEINSTALL script failed\n")],
+            QUERY: [INSTALLED, NONE, NONE, INSTALLED, INSTALLED],
+        }
     )
     assert dut.drivers.remove_package("oce").now is None
     assert dut.drivers.remove_package("oce").refused is None
     attempt = dut.drivers.remove_package("oce")
-    assert (attempt.refused, attempt.now) == ("pkg: locked", package())
+    assert (attempt.refused, attempt.now) == ("pkg: DEINSTALL script failed", package())
     old, shell = host({WHICH: OLD, "pkg_delete -f oce-4.2.313.0": "", LIST: ["oce-4.2.313.0\n", NONE], FILES: AMD64})
     assert old.drivers.remove_package("oce").now is None and "pkg_delete -f oce-4.2.313.0" in shell.commands
 

@@ -7,6 +7,7 @@ from operator import attrgetter
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
+from niclab.core.undo import SLOW_DEADLINE_S
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux_host import LinuxHost
@@ -80,7 +81,7 @@ def test_installing_and_removing_read_back() -> None:
     assert installed.refused is None and installed.now is not None and installed.now.version == "12.0.0.0"
     removed = dut.drivers.remove_package("be2net-modules")
     assert (removed.refused, removed.now) == (None, None)
-    assert shell.timeouts_s[INSTALL] == 300
+    assert shell.timeouts_s[INSTALL] == SLOW_DEADLINE_S
 
 
 def test_a_package_that_nobody_knows_is_removed_already() -> None:
@@ -93,10 +94,13 @@ def test_a_package_that_nobody_knows_is_removed_already() -> None:
 
 
 def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -> None:
-    broken = failed("E: Sub-process /usr/bin/dpkg returned an error code (1)\n", exit_status=100)
+    said = (
+        "dpkg: error processing package be2net-modules (--configure):\n script subprocess returned error exit status 1"
+    )
+    broken = failed(f"{said}\nE: Sub-process /usr/bin/dpkg returned an error code (1)\n", exit_status=100)
     dut, _ = host({INSTALL: broken, QUERY: "be2net-modules half-configured amd64 12.0.0.0\n"})
     attempt = dut.drivers.install_package("be2net-modules", "12.0.0.0")
-    assert attempt.refused == "E: Sub-process /usr/bin/dpkg returned an error code (1)"
+    assert attempt.refused == f"{said}\nE: Sub-process /usr/bin/dpkg returned an error code (1)"
     assert attempt.now is not None and not attempt.now.complete
 
 

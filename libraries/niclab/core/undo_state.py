@@ -11,7 +11,7 @@ from niclab.core.verdict import BenchFault
 
 DEADLINE_S = 60.0
 SLOW_DEADLINE_S = 700.0
-"""Longer than any flash or installation may take going forth: cut in the middle it leaves the server worse."""
+"""No shorter than any flash or installation may take: cut in the middle it leaves the server worse."""
 _WAYS_OUT = (
     "put the server right and run niclab restore again, or give them up: niclab restore --forget failed --reason TEXT "
     "(a single one: --forget ID)"

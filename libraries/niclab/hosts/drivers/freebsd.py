@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.command_words import interface_name, module_name
 from niclab.hosts.drivers.kldstat import KernelFile, read_kldstat
+from niclab.hosts.drivers.package_words import PKG, Ending
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd_commands import FreeBsdCommands
-from niclab.hosts.host_commands import is_no_answer, refusal
+from niclab.hosts.host_commands import refusal
 from niclab.hosts.host_records import DriverInfo, LoadedModule, ModuleFile, ModuleState, SelfTest
 from niclab.hosts.parity import emulated, not_available, partly
 from niclab.hosts.settings.settings_records import Attempt, ChangedFile, Package
@@ -25,7 +26,6 @@ _NO_SIGNER = "a repository is signed, a package is not"
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")
 _INSTALL_TIMEOUT_S = 300
-_MISSING = ("No packages available to install matching", "unable to fetch", "can't stat package file")
 
 _NEW, _OLD = "pkg", "pkg_info"
 
@@ -213,6 +213,7 @@ class FreeBsdDrivers(FreeBsdCommands):
 
         Raises:
             BenchFault: When the tool could not try: no such version to be had, no rights.
+            Undecided: The tool's words do not name the cause.
         """
         if not _VERSION.fullmatch(version):
             raise BenchFault(f"{self.name}: package version {version!r}; expected letters, digits and . + ~ _ ,")
@@ -247,8 +248,10 @@ class FreeBsdDrivers(FreeBsdCommands):
 
     def _change(self, command: str, name: str) -> Attempt[Package | None]:
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
-        said = result.stderr + result.stdout
-        if result.exit_status != 0 and (is_no_answer(result) or any(words in said for words in _MISSING)):
+        ending = Ending.DONE if result.exit_status == 0 else PKG.ending(name, result)
+        if ending is Ending.UNCLEAR:
+            raise Undecided(str(self._failed(command, result)))
+        if ending in (Ending.UNKNOWN, Ending.NO_ANSWER):
             raise self._failed(command, result)
         return Attempt(refusal(result), self.package(name))
 

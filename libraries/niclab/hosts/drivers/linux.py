@@ -7,12 +7,14 @@ import shlex
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.undo import SLOW_DEADLINE_S
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.command_words import interface_name, module_name
 from niclab.hosts.counts.ethtool_selftest import read_self_test
 from niclab.hosts.drivers.modinfo import read_modinfo
 from niclab.hosts.drivers.modules import read_proc_modules
-from niclab.hosts.drivers.package_systems import Ending, PackageSystem, read_changed_files, read_signer
+from niclab.hosts.drivers.package_systems import PackageSystem, read_changed_files, read_signer
+from niclab.hosts.drivers.package_words import Ending, has_all_lists
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import CommandResult
 from niclab.hosts.host_commands import words_of
@@ -28,7 +30,8 @@ _PARAMETER = re.compile(r"[A-Za-z0-9_]{1,64}")
 _SELF_TEST_ENDS = (0, 2)
 """Passed, and failed: ETH_TEST_FL_FAILED, which ethtool ends with (ethtool.c, do_test)."""
 
-_INSTALL_TIMEOUT_S = 300
+_INSTALL_TIMEOUT_S = SLOW_DEADLINE_S
+"""As long as its undo may take: a package that builds its module takes minutes, and cut off it is left half done."""
 
 _SELF_TEST_S = 120
 
@@ -101,19 +104,23 @@ class LinuxDrivers(LinuxCommands):
     def install_package(self, name: str, version: str) -> Attempt[Package | None]:
         """Install this very version, from where the host gets its packages; it may be an older one.
 
-        A version that the package system does not know is looked for once more, when the lists were fetched again.
+        A version or a dependency that the package system does not know is looked for once more, when the lists were
+        fetched again.
 
         Raises:
             BenchFault: When the tool could not try: no such version to be had, no lock, no rights.
+            Undecided: The tool's words do not name the cause.
         """
         if not _VERSION.fullmatch(version):
             raise BenchFault(f"{self.name}: package version {version!r}; expected letters, digits and . + ~ : _ ^ -")
         packages = self._packages_of(name)
         command = packages.installing(name, version)
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
-        if packages.ending(name, result) is Ending.UNKNOWN:
-            self._try(packages.refreshing(), timeout_s=_INSTALL_TIMEOUT_S)  # whether that helped is said next
+        if packages.ending(name, result) in (Ending.UNKNOWN, Ending.UNMET):
+            lists = self._try(packages.refreshing(), timeout_s=_INSTALL_TIMEOUT_S)
             result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+            if packages.ending(name, result) is Ending.UNMET and not has_all_lists(lists):
+                raise self._failed(packages.refreshing(), lists)
         return self._attempted(name, packages, command, result)
 
     def remove_package(self, name: str) -> Attempt[Package | None]:
@@ -171,9 +178,11 @@ class LinuxDrivers(LinuxCommands):
         self, name: str, packages: PackageSystem, command: str, result: CommandResult
     ) -> Attempt[Package | None]:
         ending = packages.ending(name, result)
+        if ending is Ending.UNCLEAR:
+            raise Undecided(str(self._failed(command, result)))
         if ending in (Ending.UNKNOWN, Ending.NO_ANSWER):
             raise self._failed(command, result)
-        return Attempt(words_of(result) if ending is Ending.REFUSED else None, self.package(name))
+        return Attempt(None if ending is Ending.DONE else words_of(result), self.package(name))
 
     def parameter(self, module: str, name: str) -> str:
         """The value a parameter of a loaded module has, as the kernel writes it.

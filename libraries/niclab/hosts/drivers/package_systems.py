@@ -5,26 +5,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
+from niclab.hosts.drivers.package_words import APT, DNF, RPM_SCRIPT, ZYPPER, Ending
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import CommandResult
-from niclab.hosts.host_commands import is_no_answer
 from niclab.hosts.reading import filled
 from niclab.hosts.settings.settings_records import ChangedFile, Package
-
-
-class Ending(Enum):
-    """The ending of a change of packages.
-
-    ``UNKNOWN``: no such package or version is to be had. ``NO_ANSWER``: the tool or the server could not work.
-    """
-
-    DONE = "done"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
-    NO_ANSWER = "no answer"
 
 
 class PackageSystem(Protocol):
@@ -98,13 +85,7 @@ class Apt:
         return "apt-get -q update"
 
     def ending(self, name: str, result: CommandResult) -> Ending:
-        said = _said(result)
-        if result.exit_status == 0:
-            return Ending.DONE
-        if any(words in said for words in ("was not found", "Unable to locate package")):
-            return Ending.UNKNOWN
-        lacks = is_no_answer(result) or any(words in said for words in _APT_LACKS) or _has_failed_other(name, said)
-        return Ending.NO_ANSWER if lacks else Ending.REFUSED
+        return Ending.DONE if result.exit_status == 0 else APT.ending(name, result)
 
     def verifying(self, name: str) -> str:
         return f"dpkg -V {name}"
@@ -123,23 +104,17 @@ class Apt:
 
     def restoring(self, name: str, before: Package | None) -> str:
         # purging is no error when it is not installed, nor when nobody knows such a package
-        words = f"dpkg --purge {name}"
+        words = f"dpkg --force-remove-reinstreq --purge {name}"
         if before is not None:
-            words = f"apt-get -q --yes --allow-downgrades install {name}={before.full_version}"
-        return f"DEBIAN_FRONTEND=noninteractive {words}"
+            words = f"apt-get -q {_WAITING} --yes --allow-downgrades install {name}={before.full_version}"
+        return f"{_APT_AFTER_A_KILL} && {words}"
 
 
-_APT_LACKS = ("Read-only file system", "Hash Sum mismatch", "Input/output error")
-_DPKG_FAILED = re.compile(r"^Errors were encountered while processing:\n((?: .*\n?)+)", re.MULTILINE)
-"""The last words of dpkg: names of packages, or of their files, one a line."""
-
-
-def _has_failed_other(name: str, said: str) -> bool:
-    """Return whether dpkg could not process other packages, and does not name this one with them."""
-    failed = [line.strip().rpartition("/")[2] for block in _DPKG_FAILED.findall(said) for line in block.splitlines()]
-    return bool(failed) and name not in [re.split("[_:]", each)[0] for each in failed]
-
-
+_WAITING = "-o DPkg::Lock::Timeout=300"
+_APT_AFTER_A_KILL = (
+    f"{{ export DEBIAN_FRONTEND=noninteractive; apt-get -q {_WAITING} check; dpkg --configure -a; true; }}"
+)
+"""Waits for the lock, which dpkg itself does not, and ends what a killed installation has left half done."""
 _QUIET_APT = "DEBIAN_FRONTEND=noninteractive apt-get -q"
 
 
@@ -199,23 +174,13 @@ class Dnf(_Rpm):
         return f"dnf -y -q --setopt=clean_requirements_on_remove=False remove {name}"
 
     def refreshing(self) -> str:
-        return "dnf -q --refresh makecache"
+        # -q hides the warning that a repository is left out
+        return "dnf -q --refresh '--setopt=*.skip_if_unavailable=False' makecache"
 
     def ending(self, name: str, result: CommandResult) -> Ending:
-        said = _said(result)
-        if result.exit_status == 0:  # also when a script of the package has failed
-            return Ending.REFUSED if _has_failed_script(name, said) else Ending.DONE
-        if any(words in said for words in ("Unable to find a match", "No match for argument")):
-            return Ending.UNKNOWN
-        lacks = is_no_answer(result) or any(words in said for words in _DNF_LACKS)
-        return Ending.NO_ANSWER if lacks else Ending.REFUSED
-
-
-_DNF_LACKS = (
-    *("superuser privileges", "Failed to download", "Cannot download", "Curl error", "incorrect checksum"),
-    *("do not have any GPG public keys installed", "is not installed. Failing package", "more space needed"),
-    *("Failed to obtain", "transaction lock"),
-)
+        if result.exit_status == 0 and not _has_failed_script(name, result):  # 0 also when a script has failed
+            return Ending.DONE
+        return DNF.ending(name, result)
 
 
 @dataclass(frozen=True)
@@ -231,15 +196,19 @@ class Zypper(_Rpm):
     def refreshing(self) -> str:
         return "zypper --non-interactive refresh"
 
+    def restoring(self, name: str, before: Package | None) -> str:
+        done = "|".join(str(status) for status in _ZYPPER_DONE if status)
+        return f"{{ {super().restoring(name, before)} || case $? in {done}) ;; *) false ;; esac; }}"
+
     def ending(self, name: str, result: CommandResult) -> Ending:
-        said, status = _said(result), result.exit_status
-        if status in _ZYPPER_DONE:
-            return Ending.REFUSED if _has_failed_script(name, said) else Ending.DONE
+        status = result.exit_status
+        if status in _ZYPPER_DONE and not _has_failed_script(name, result):
+            return Ending.DONE
         if status == _ZYPPER_UNKNOWN:
             return Ending.UNKNOWN
-        refused = status == _ZYPPER_SCRIPT_FAILED or (status == _ZYPPER_PROBLEM and "Problem: " in said)
-        refused = refused or (status == _ZYPPER_COMMIT and "corrupted during transfer" not in said)
-        return Ending.REFUSED if refused and not is_no_answer(result) else Ending.NO_ANSWER
+        has_tried = status in (*_ZYPPER_DONE, _ZYPPER_COMMIT, _ZYPPER_SCRIPT_FAILED)
+        has_tried = has_tried or (status == _ZYPPER_PROBLEM and "Problem: " in result.stdout)
+        return ZYPPER.ending(name, result) if has_tried else Ending.NO_ANSWER
 
 
 _ZYPPER_DONE = (0, 102, 103, 106)
@@ -305,14 +274,7 @@ def read_signer(text: str) -> str | None:
     return keys.pop()
 
 
-def _has_failed_script(name: str, said: str) -> bool:
+def _has_failed_script(name: str, result: CommandResult) -> bool:
     """Return whether rpm says that a script of this package has failed; it may be installed all the same."""
-    package = re.escape(name)
-    return bool(
-        re.search(rf"Error in \S+ scriptlet in rpm package {package}(?:-[0-9]|\s|$)", said)
-        or re.search(rf"%\w+\({package}-[0-9][^)]*\) scriptlet failed", said)
-    )
-
-
-def _said(result: CommandResult) -> str:
-    return f"{result.stderr}\n{result.stdout}"
+    said = f"{result.stderr}\n{result.stdout}"
+    return bool(re.search(RPM_SCRIPT.replace("NAME", re.escape(name)), said, re.MULTILINE))
