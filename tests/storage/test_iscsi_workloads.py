@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from accepted_runs import accept_day
 from fake_bench import FakeBench
 from fake_traffic import carry
 
@@ -41,12 +42,16 @@ class Program:
         self.plans = list[dict[str, Any]]()
         self.total = {"bytes_read": 0, "bytes_written": 0}
         self.ends = 0
-        self._bench, self._path = bench, 0
+        self._bench, self._path, self._lasts_s = bench, 0, 1.0
         bench.ssh[Role.DUT].replies[COMMAND] = self._run
 
     def end(self) -> None:
         self.ends += 1
         self._path += 1
+
+    def restart(self, lasts_s: float) -> None:
+        """Begin with the first path again. ``lasts_s``: time of each load."""
+        self._path, self._lasts_s = 0, lasts_s
 
     def command(self, plan: dict[str, Any], lasts_s: int = 0) -> str:
         assert lasts_s == plan["seconds"]
@@ -64,7 +69,13 @@ class Program:
         said = {"reads": reads, "written": written, "bytes_read": reads * size, "bytes_written": written * size}
         for name in self.total:
             self.total[name] += said[name]
-        return said | {"damaged": self.damaged, "failed": self.failed, "elapsed_s": 1.0, **TIMES, "example": "block 7"}
+        return said | {
+            "damaged": self.damaged,
+            "failed": self.failed,
+            "elapsed_s": self._lasts_s,
+            **TIMES,
+            "example": "block 7",
+        }
 
     def _run(self, _: str) -> str:
         load = self.plans[-1]["load"]
@@ -189,3 +200,18 @@ def test_a_sheet_without_the_section_costs_nothing(bench: FakeBench, taken: Run,
     with pytest.raises(NotApplicable, match="has no section iscsi"):
         measured(taken)
     assert [len(ssh.commands) for ssh in bench.ssh.values()] == asked and not program.plans
+
+
+def test_a_baseline_that_a_slow_target_may_miss_is_nobodys(taken: Run, program: Program) -> None:
+    answers = measured(taken)
+    for day in (1, 2, 3, 4, 5, 6):
+        accept_day(taken, day)
+    program.restart(lasts_s=2.0)
+    answers = measured(taken)
+    assert {load.binds for load in answers[0].loads} == {Binding.TARGET}
+    words = "held back by the iSCSI target's time to answer, as nothing else is full: nobody knows if the target or the"
+    with pytest.raises(Undecided, match=words):
+        judge(taken, answers)
+    (first, *_), line = answers[0].loads, Binding.LINE
+    with pytest.raises(CardFailure, match="expected at most"):
+        judge(taken, [replace(answers[0], loads=(replace(first, binds=line),))])

@@ -147,8 +147,10 @@ class IscsiAnswer(Answer):
         return [run for load in self.loads for run in load.runs]
 
     def questions(self) -> list[Question]:
-        asked = [(load, load.baseline) for load in self.loads]
-        return [Question(f"{load.subject}, baseline", each, load.hindrances) for load, each in asked if each]
+        asked = [(load, load.baseline, load.binds.doubts if load.binds else ()) for load in self.loads]
+        return [
+            Question(f"{load.subject}, baseline", each, load.hindrances, doubts) for load, each, doubts in asked if each
+        ]
 
 
 def require_asked(run: Run) -> IscsiFacts:
