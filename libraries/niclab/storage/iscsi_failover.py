@@ -176,10 +176,11 @@ class DisksFailover:
             CardFailure: An operation waited for longer than the limit, or a bond does not use the link that it should.
             Undecided: A server stall may hide that, operations failed within the limit, or blocks came back changed:
                 nobody knows who has done it.
-            NotApplicable: The sheet asks for no load, a server does not run Linux, the dut has no initiator, or the
-                bench cannot let the link fail in this way.
+            NotApplicable: The sheet asks for no load, a server does not run Linux, or the bench cannot let the link
+                fail in this way.
             SheetSilent: The sheet has no limit.
-            BenchFault: The target cannot be made, the session goes another way, or the program fails.
+            BenchFault: The dut has no initiator, the target cannot be made, the session goes another way, or the
+                program fails.
         """
         require_asked(self.run)
         path, allowed = self.run.bench.paths[0], Allowed.of(self.run, self._bonds.settings.mode)

@@ -163,7 +163,8 @@ def require_asked(run: Run) -> IscsiFacts:
         What the sheet asks for.
 
     Raises:
-        NotApplicable: It asks for none, a server does not run Linux, or the dut has no initiator.
+        NotApplicable: It asks for none, or a server does not run Linux.
+        BenchFault: The dut has no initiator.
     """
     if run.card.iscsi is None:
         raise NotApplicable(f"sheet {run.card.name} has no section iscsi: no document ran storage over this card")
@@ -184,8 +185,9 @@ def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
         The answer of each path.
 
     Raises:
-        NotApplicable: The sheet asks for no load, a server does not run Linux, or the dut has no initiator.
-        BenchFault: The target cannot be made, the session goes another way, or a run fails or is worthless.
+        NotApplicable: The sheet asks for no load, or a server does not run Linux.
+        BenchFault: The dut has no initiator, the target cannot be made, the session goes another way, or a run fails
+            or is worthless.
         Undecided: The time was spent before the first look.
     """
     facts = require_asked(run)
