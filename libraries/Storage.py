@@ -70,12 +70,12 @@ class Storage(BenchLibrary):
             profile: How many runs are made, and for how long: ``quick`` 1 s each, ``full`` 10 s each.
 
         Raises:
-            CardFailure: The card damages data, or is slower than in accepted runs.
-            BenchFault: The peer cannot offer the target, the session goes another way, counts disagree, a run fails,
-                or the bench may be why a baseline is missed.
-            Undecided: Nobody knows who has damaged data or failed operations, or the runs cannot tell.
-            NotApplicable: The sheet asks for no load over iSCSI, a server does not run Linux, or the dut has no
-                open-iscsi.
+            CardFailure: The card damages data or loses frames that its port counts, or is slower than in accepted runs.
+            BenchFault: The dut has no open-iscsi, the peer cannot offer the target, the session goes another way,
+                counts disagree, a run fails, or the bench may be why a baseline is missed.
+            Undecided: Nobody knows who has damaged data, failed operations or lost segments, if the target or the card
+                is slow, or the runs cannot tell.
+            NotApplicable: The sheet asks for no load over iSCSI, or a server does not run Linux.
         """
         found = iscsi_workloads.measure(self.run, self.profile(profile), logger.console)
         for answer in found:
@@ -87,7 +87,8 @@ class Storage(BenchLibrary):
         """See that the sheet asks for loads of network disks, and that both servers have what these take.
 
         Raises:
-            NotApplicable: The sheet asks for none, a server does not run Linux, or the dut has no open-iscsi.
+            NotApplicable: The sheet asks for none, or a server does not run Linux.
+            BenchFault: The dut has no open-iscsi.
         """
         iscsi_workloads.require_asked(self.run)
 
@@ -107,10 +108,10 @@ class Storage(BenchLibrary):
             CardFailure: An operation waited for longer than the limit, or a bond does not use the link that it should.
             Undecided: A server stall may hide that in each of three measurements, operations failed within the limit,
                 or blocks came back changed: nobody knows who has done it.
-            NotApplicable: The sheet asks for no load, a server does not run Linux, the dut has no open-iscsi, or the
-                bench cannot let the link fail in this way.
+            NotApplicable: The sheet asks for no load, a server does not run Linux, or the bench cannot let the link
+                fail in this way.
             SheetSilent: The sheet has no limit of outages.
-            BenchFault: The target cannot be made, the session goes another way, a program fails, or both ends show
-                another cause of the lost link.
+            BenchFault: The dut has no open-iscsi, the target cannot be made, the session goes another way, a program
+                fails, or both ends show another cause of the lost link.
         """
         DisksFailover(self.run, Failover(self.run, by, logger.info, logger.warn)).measure()

@@ -15,8 +15,8 @@ from niclab.storage import iscsi_counts
 from niclab.storage.iscsi_counts import IscsiCounts, contradictions
 
 MIB = 1 << 20
-TCP = "Tcp: ActiveOpens RetransSegs InErrs\nTcp: 3 {} 0\n"
-FOUND = IscsiCounts(64 * MIB, 32 * MIB, 1000, 60 * MIB, 30 * MIB, 1020, 0, 0)
+TCP = "Tcp: ActiveOpens OutSegs RetransSegs InErrs\nTcp: 3 5000 {} 0\n"
+FOUND = IscsiCounts(64 * MIB, 32 * MIB, 1000, 60 * MIB, 30 * MIB, 1020, 0, 0, 0, 0)
 TOTAL = {"bytes_read": 64 * MIB, "bytes_written": 32 * MIB}
 
 
@@ -24,7 +24,7 @@ def test_counts_are_added_over_disks_and_volumes(bench: FakeBench, taken: Run) -
     bench.ssh[Role.DUT].replies["cat /sys/block/sda/stat"] = 2 * "  10 0 2048 1 5 0 512 1 0 1 2\n" + TCP.format(7)
     bench.ssh[Role.PEER].replies["cat /sys/kernel/config"] = 8 * "3\n2\n40\n" + TCP.format(9)
     found = iscsi_counts.look(taken, ["sda", "sdb"])
-    assert found == IscsiCounts(4096 * 512, 1024 * 512, 30, 24 * MIB, 16 * MIB, 320, 7, 9)
+    assert found == IscsiCounts(4096 * 512, 1024 * 512, 30, 24 * MIB, 16 * MIB, 320, 7, 9, 5000, 5000)
     later = replace(found, target_commands=330, target_read_bytes=26 * MIB, peer_resent=10).since(found)
     assert (later.target_commands, later.disk_operations, later.peer_resent) == (10, 0, 1)
     assert "10 commands of 205 KiB on average; TCP segments sent again: dut 0, peer 1" in str(later)
@@ -35,15 +35,24 @@ def test_counts_are_added_over_disks_and_volumes(bench: FakeBench, taken: Run) -
     [
         *("", "10 0 2048 1 5 0 512\n" + TCP.format(7), 2 * "10 0 2048\n" + TCP.format(7)),
         *(2 * "10 0 2048 1 5 0 x\n" + TCP.format(7), 2 * "10 0 2048 1 5 0 512\n" + "Tcp: A\nTcp: 1\n"),
+        2 * "10 0 2048 1 5 0 512\n" + TCP.format(7).replace("OutSegs", "InSegs"),
         "\n10 0 2048 1 5 0 512\n" + TCP.format(7),
     ],
-    ids=["nothing", "a disk less", "short", "no number", "no retransmissions", "empty line"],
+    ids=["nothing", "a disk less", "short", "no number", "no retransmissions", "no segments", "empty line"],
 )
 def test_other_words_are_refused(bench: FakeBench, taken: Run, text: str) -> None:
     bench.ssh[Role.DUT].replies["cat /sys/block/sda/stat"] = text
     bench.ssh[Role.PEER].replies["cat /sys/kernel/config"] = 8 * "3\n2\n40\n" + TCP.format(9)
     with pytest.raises(ReadError, match=r"counts of iSCSI.*expected"):
         iscsi_counts.look(taken, ["sda", "sdb"])
+
+
+@pytest.mark.parametrize(
+    ("again", "sent", "is_much"), [(10, 0, False), (11, 0, True), (50, 5000, False), (51, 5000, True)]
+)
+def test_segments_sent_again_are_many_above_a_hundredth_and_a_burst(again: int, sent: int, is_much: bool) -> None:
+    found = replace(FOUND, dut_resent=again, dut_sent=sent, peer_sent=10**6)
+    assert found.resent_much == ({Role.DUT: again} if is_much else {})
 
 
 def test_counts_that_agree_within_their_units() -> None:

@@ -23,6 +23,7 @@ from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
 from niclab.storage import iscsi_failover
 from niclab.storage.iscsi_connection import SessionConnection
+from niclab.storage.iscsi_initiator import GIVES_UP_AFTER_S
 from niclab.storage.iscsi_loads import LoadCounts
 from niclab.storage.iscsi_target import IscsiTarget
 from Storage import Storage
@@ -212,9 +213,21 @@ def test_operations_that_fail_within_the_limit_are_nobodys(stacking: Stacking, d
     assert disks.did.count("random") == 1, "another measurement would forget them"
 
 
-def test_operations_that_fail_while_a_server_stands_still_are_measured_again(stacking: Stacking, disks: Disks) -> None:
+@pytest.mark.parametrize("stood_ms", [300, GIVES_UP_AFTER_S * 1000 - 1])
+def test_operations_that_fail_with_a_server_still_for_less_than_the_session_waits_count_at_once(
+    stacking: Stacking, disks: Disks, stood_ms: int
+) -> None:
     assert stacking
-    disks.finds, disks.stood = [{"failed": 3}], (Stood("dut", 300),)
+    disks.finds, disks.stood = [{"failed": 40}, {}], (Stood("dut", stood_ms), Stood("peer", stood_ms))
+    with pytest.raises(Undecided, match=r"40 of 140 failed.*; servers stood still for"):
+        survive()
+    assert disks.did.count("random") == 1, "another measurement would forget them"
+
+
+def test_operations_that_fail_while_a_server_stands_still_are_measured_again(stacking: Stacking, disks: Disks) -> None:
+    """A session whose server stands still for so long fails its operations by itself."""
+    assert stacking
+    disks.finds, disks.stood = [{"failed": 3}], (Stood("dut", GIVES_UP_AFTER_S * 1000),)
     with pytest.raises(Undecided, match="3 of 103 failed"):
         survive()
     assert disks.did.count("random") == 3

@@ -11,7 +11,7 @@ from fake_bench import FakeBench
 from fake_parts import changes
 
 from niclab.bench.records import Role
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.storage import iscsi_initiator
@@ -169,11 +169,11 @@ def test_a_session_that_is_not_the_one_is_the_benchs_fault_and_undone(
     assert len(changes(taken.journal)) == before and len(told) == 4
 
 
-def test_without_open_iscsi_it_is_not_applicable(bench: FakeBench, taken: Run) -> None:
+def test_a_dut_without_open_iscsi_is_the_benchs_fault(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.DUT].replies["command -v"] = ""
     require_installed(taken)
     bench.ssh[Role.DUT].replies["command -v"] = "iscsiadm\niscsid\n"
-    with pytest.raises(NotApplicable, match="dut has no iscsiadm, iscsid: the iSCSI initiator is open-iscsi's"):
+    with pytest.raises(BenchFault, match=r"dut: has no iscsiadm, iscsid; expected .*\(Debian: open-iscsi\)"):
         require_installed(taken)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import threading
 from pathlib import Path
@@ -88,6 +89,23 @@ def test_a_block_of_another_place_and_an_old_one_are_found(disks: Bench) -> None
     with disks.files[0].open("r+b") as file:
         file.write(new)
     assert disks.step("check")["damaged"] >= 2
+
+
+@pytest.mark.parametrize("load", ["check", "read"])
+def test_a_sector_that_a_read_leaves_out_is_found(disks: Bench, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
+    """Memory still has what was written there, which is what the read should bring."""
+    disks.step("fill", 0)
+    disks.step("check", 0)
+
+    def without_last_sector(file: int, buffers: list[mmap.mmap], at: int) -> int:
+        (buffer,) = buffers
+        data = os.pread(file, len(buffer), at)
+        buffer[:-512] = data[:-512]
+        return len(data)
+
+    monkeypatch.setattr(os, "preadv", without_last_sector)
+    found = disks.step(load, 0)
+    assert found["damaged"] == found["reads"] > 0 and "byte 7680 is 0xff after 1 writes" in found["example"]
 
 
 def test_an_operation_that_fails_is_counted_and_its_content_is_unknown(

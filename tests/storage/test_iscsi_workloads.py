@@ -6,30 +6,35 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
+from accepted_runs import accept_day
 from fake_bench import FakeBench
 from fake_traffic import carry
 
 from niclab.bench.records import Role
 from niclab.card import IscsiFacts, IscsiLoad
+from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
 from niclab.run.run import Run
+from niclab.run.watching.standstill import Stood
 from niclab.storage import iscsi_workloads
 from niclab.storage.iscsi_counts import IscsiCounts
 from niclab.storage.iscsi_target import IscsiTarget
 from niclab.storage.iscsi_workloads import IscsiAnswer
 from niclab.storage.storage_figures import Binding
+from niclab.traffic.runs.traffic_run import TrafficRun
 from Storage import Storage
 
 FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
 COMMAND = "cd /tmp/niclab.fake && load disks"
 DISKS = tuple(f"sd{letter}" for letter in "abcdefgh")
 TIMES = {"silent_s": 0.1, "slowest_s": 0.2}
-ZERO = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0)
+ZERO = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Program:
@@ -41,12 +46,16 @@ class Program:
         self.plans = list[dict[str, Any]]()
         self.total = {"bytes_read": 0, "bytes_written": 0}
         self.ends = 0
-        self._bench, self._path = bench, 0
+        self._bench, self._path, self._lasts_s = bench, 0, 1.0
         bench.ssh[Role.DUT].replies[COMMAND] = self._run
 
     def end(self) -> None:
         self.ends += 1
         self._path += 1
+
+    def restart(self, lasts_s: float) -> None:
+        """Begin with the first path again. ``lasts_s``: time of each load."""
+        self._path, self._lasts_s = 0, lasts_s
 
     def command(self, plan: dict[str, Any], lasts_s: int = 0) -> str:
         assert lasts_s == plan["seconds"]
@@ -64,7 +73,13 @@ class Program:
         said = {"reads": reads, "written": written, "bytes_read": reads * size, "bytes_written": written * size}
         for name in self.total:
             self.total[name] += said[name]
-        return said | {"damaged": self.damaged, "failed": self.failed, "elapsed_s": 1.0, **TIMES, "example": "block 7"}
+        return said | {
+            "damaged": self.damaged,
+            "failed": self.failed,
+            "elapsed_s": self._lasts_s,
+            **TIMES,
+            "example": "block 7",
+        }
 
     def _run(self, _: str) -> str:
         load = self.plans[-1]["load"]
@@ -189,3 +204,60 @@ def test_a_sheet_without_the_section_costs_nothing(bench: FakeBench, taken: Run,
     with pytest.raises(NotApplicable, match="has no section iscsi"):
         measured(taken)
     assert [len(ssh.commands) for ssh in bench.ssh.values()] == asked and not program.plans
+
+
+@pytest.fixture
+def losing(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Between two looks, the peer sends 100 of 5000 segments again."""
+    look, looks = iscsi_workloads.iscsi_counts.look, count(1)
+
+    def lossy(*args: Any) -> IscsiCounts:
+        number = next(looks)
+        return replace(look(*args), peer_resent=100 * number, peer_sent=5000 * number, dut_sent=5000 * number)
+
+    monkeypatch.setattr(iscsi_workloads.iscsi_counts, "look", lossy)
+    return program
+
+
+LOST = r"peer sent 100 TCP segments again, 5000 others; expected at most 1% \(assumption\); the dut's port counted"
+
+
+@pytest.mark.usefixtures("losing")
+def test_segments_that_are_lost_somewhere_are_nobodys(taken: Run) -> None:
+    answers = measured(taken)
+    with pytest.raises(Undecided, match=rf"random operations of 8 KiB, 67 % reads: {LOST} 0 as lost"):
+        judge(taken, answers)
+    assert {each.outcome for each in taken.notes.take_figures()} == {Decision.UNDECIDED}
+
+
+@pytest.mark.usefixtures("losing")
+def test_segments_that_the_duts_port_had_no_room_for_are_the_cards(taken: Run) -> None:
+    answers = measured(taken)
+    load = answers[0].loads[0]
+    load = replace(load, runs=tuple(map(_missing, load.runs)))
+    with pytest.raises(CardFailure, match=rf"{LOST} 120 as lost"):
+        judge(taken, [replace(answers[0], loads=(load,))])
+    for hindered in (replace(load, stood=(Stood("dut", 300),)), replace(load, hindrances=("dut.p0: no free CPU",))):
+        with pytest.raises(Undecided, match=rf"{LOST} 120 as lost; dut"):
+            judge(taken, [replace(answers[0], loads=(hindered,))])
+
+
+def _missing(run: TrafficRun) -> TrafficRun:
+    """The run, with 40 frames for which the dut's port had no room."""
+    assert run.receiver.port == "dut.p0"
+    return replace(run, receiver=replace(run.receiver, frames=replace(run.receiver.frames, rx_missed_errors=40)))
+
+
+def test_a_baseline_that_a_slow_target_may_miss_is_nobodys(taken: Run, program: Program) -> None:
+    answers = measured(taken)
+    for day in (1, 2, 3, 4, 5, 6):
+        accept_day(taken, day)
+    program.restart(lasts_s=2.0)
+    answers = measured(taken)
+    assert {load.binds for load in answers[0].loads} == {Binding.TARGET}
+    words = "held back by the iSCSI target's time to answer, as nothing else is full: nobody knows if the target or the"
+    with pytest.raises(Undecided, match=words):
+        judge(taken, answers)
+    (first, *_), line = answers[0].loads, Binding.LINE
+    with pytest.raises(CardFailure, match="expected at most"):
+        judge(taken, [replace(answers[0], loads=(replace(first, binds=line),))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
@@ -13,7 +14,7 @@ from fake_traffic import carry
 from niclab.bench.records import Role
 from niclab.card import NfsLimits
 from niclab.core.profile import Profile
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
 from niclab.run.run import Run
 from niclab.storage.damage import require_undamaged
@@ -37,6 +38,8 @@ class Client:
         self.rates: tuple[float, ...] = (20.0, 20.1, 19.9)
         self.damaged, self.runs = 0, 0
         self.plans = list[dict[str, object]]()
+        self.alone = list[dict[str, object]]()
+        self.alone_mbps = 40.0
         self._bench = bench
         bench.ssh[Role.PEER].replies[COMMAND] = self._run
 
@@ -44,6 +47,12 @@ class Client:
         assert lasts_s == plan["seconds"]
         self.plans.append(plan)
         return COMMAND
+
+    def do(self, plan: dict[str, object]) -> dict[str, object]:
+        self.alone.append(plan)
+        reads = round(self.alone_mbps * 1e6 * 2 / 8 / READ_BYTES)
+        said = {"reads": reads, "elapsed_s": 2.0, "all_reads": reads, "resent": 0, "unanswered": 0, "strange": 0}
+        return said | {"damaged": 0, "example": ""}
 
     def _run(self, _: str) -> str:
         rate = self.rates[self.runs % len(self.rates)]
@@ -68,6 +77,12 @@ def client(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Cli
         yield NfsExport("198.18.10.2", "198.18.10.1", "abc")
 
     monkeypatch.setattr(nfs_limit, "serving", serving)
+
+    @contextmanager
+    def to_itself(_: Run, export: NfsExport) -> Iterator[NfsExport]:
+        yield replace(export, here=export.there)
+
+    monkeypatch.setattr(nfs_limit, "to_itself", to_itself)
     monkeypatch.setattr(nfs_limit, "running", lambda *_: made)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.loopback_bps", lambda *_: 1e9)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.pause", lambda _: None)
@@ -114,6 +129,23 @@ def test_a_card_that_is_too_slow_fails(taken: Run, client: Client) -> None:
     client.rates = (6.0, 6.1, 5.9)
     with pytest.raises(CardFailure, match=r"NFS reads over UDP, MTU 1500: 6.*expected at least 12\.5"):
         experiment.judge(taken.notes, [measured(taken)])
+
+
+def test_a_server_that_is_too_slow_by_itself_leaves_nobody_at_fault(taken: Run, client: Client) -> None:
+    client.rates, client.alone_mbps = (6.0, 6.1, 5.9), 9.0
+    words = r"dut: its NFS server reads (8|9)\.\d Mbit/s by itself; expected at least 12\.5: nobody knows"
+    answer = measured(taken)
+    with pytest.raises(Undecided, match=rf"NFS reads over UDP, MTU 1500: 6.*{words}"):
+        experiment.judge(taken.notes, [answer])
+    (plan,) = client.alone
+    assert plan == {**client.plans[0], "here": "198.18.10.1"}
+    with pytest.raises(BenchFault, match="the bench may be why: no free CPU"):
+        experiment.judge(taken.notes, [replace(answer, hindrances=("no free CPU",))])
+
+
+def test_a_server_is_asked_by_itself_only_where_its_time_holds_back(taken: Run, client: Client) -> None:
+    measured(taken)
+    assert client.alone == []
 
 
 def test_without_a_limit_the_rate_is_recorded(taken: Run, client: Client) -> None:

@@ -14,7 +14,7 @@ from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
 from niclab.storage.nfs import nfs_server
-from niclab.storage.nfs.nfs_server import FOLDER, serving
+from niclab.storage.nfs.nfs_server import FOLDER, NfsExport, serving, to_itself
 from niclab.transports.ssh.ssh_records import Result
 
 STEPS = ("mkdir -p /tmp/niclab.nfs", "rpc.nfsd --no-nfs-version")
@@ -49,6 +49,22 @@ def test_every_change_is_in_the_journal_before_and_undone_after(
     assert f"exportfs -o ro,insecure,no_subtree_check,fsid=7114 198.18.10.2:{FOLDER}" in made
     assert "--udp --tcp --host 198.18.10.1 8" in begun and undone.startswith("{ [ ! -e /proc/fs/nfsd/threads ]")
     assert [job.stopped for job in bench.ssh[Role.DUT].jobs if job not in bench.ssh[Role.DUT].watches] == [1]
+
+
+def test_the_dut_reads_its_own_file_only_for_a_while(bench: FakeBench, taken: Run) -> None:
+    told = list[str]()
+
+    def note(command: str) -> str:
+        told.append(command)
+        return ""
+
+    bench.ssh[Role.DUT].replies |= dict.fromkeys(("exportfs -o", "! grep -qs"), note)
+    before = len(changes(taken.journal))
+    with to_itself(taken, NfsExport("198.18.10.2", "198.18.10.1", "abc")) as own:
+        assert own == NfsExport("198.18.10.1", "198.18.10.1", "abc") and len(changes(taken.journal)) == before + 1
+    made, undone = told
+    assert made == f"exportfs -o ro,insecure,no_subtree_check,fsid=7114 198.18.10.1:{FOLDER}"
+    assert undone.endswith(f"exportfs -u 198.18.10.1:{FOLDER}") and len(changes(taken.journal)) == before
 
 
 def test_another_servers_work_is_left_alone(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:

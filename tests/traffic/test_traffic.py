@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from accepted_runs import accept_day
 from fake_bench import FakeBench
 from fake_parts import link_of
 from fake_traffic import GOOD, Rates, carry
@@ -22,11 +23,9 @@ from niclab.hosts.host_records import PciDevice, PcieLink
 from niclab.links.upper.bonds import Bonds
 from niclab.report.evidence.evidence import read_index
 from niclab.report.evidence.evidence_links import evidence_links
-from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.run import run as runs
 from niclab.run.run import Run
 from niclab.stats import baselines, measurements
-from niclab.stats.baselines import Accepting, BaselineStore
 from niclab.traffic import WorthlessResult
 from niclab.traffic.flows import tcp
 from niclab.traffic.limits import bottleneck, limit
@@ -496,19 +495,6 @@ class TestSteady:
         assert flows == ["starts on a from dut", "stops"]
 
 
-def _accept_day(taken: Run, day: int) -> None:
-    """Accept what the run has measured as figures of the ``day``-th of a month; the run forgets them with the first."""
-    folder = taken.run_dir.parent
-    kept, measured_now = folder / "measured.json", taken.run_dir / measurements.FILE
-    if measured_now.exists():
-        measured_now.rename(kept)
-    earlier = new_run(folder / "earlier", "intel-82574l", "virtual", repository=folder)
-    for each in measurements.load(kept, measurements.Measurements).measurements:
-        measurements.add(earlier, each.model_copy(update={"taken": f"2026-11-{day:02}T10:00:00+00:00"}))
-    finish_run(earlier, 0)
-    BaselineStore(folder / baselines.FOLDER).accept(earlier, Accepting.ANOTHER_DAY)
-
-
 class TestTheBaseline:
     """A run is accepted, and later runs of the same conditions are judged against it."""
 
@@ -516,7 +502,7 @@ class TestTheBaseline:
     def accepted(self, bench: FakeBench, taken: Run, rates: Rates) -> Rates:
         """The figures of the first run are the baseline: 47 Mbit/s."""
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
-        _accept_day(taken, 1)
+        accept_day(taken, 1)
         assert bench
         return rates
 
@@ -536,7 +522,7 @@ class TestTheBaseline:
 
     def test_worse_is_red_though_the_limit_is_met(self, accepted: Rates, taken: Run) -> None:
         for day in range(2, 7):
-            _accept_day(taken, day)
+            accept_day(taken, day)
         accepted.figures["b", Role.DUT] = (44.0, 44.1, 43.9)
         with pytest.raises(CardFailure) as caught:
             Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)

@@ -25,7 +25,7 @@ from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import iscsi_connection
 from niclab.storage.iscsi_connection import SessionConnection
-from niclab.storage.iscsi_initiator import attached
+from niclab.storage.iscsi_initiator import GIVES_UP_AFTER_S, attached
 from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient, LoadCounts
 from niclab.storage.iscsi_target import IscsiTarget, offering
 from niclab.storage.iscsi_workloads import require_asked
@@ -43,15 +43,15 @@ class _Stall:
     """A load during which a link failed or returned, and how long it may wait.
 
     ``event``: what happened, in words; ``usual_ms``: an operation may take so long with no link failing; ``elsewhere``:
-    bonds that did not use the right link then; ``stood_ms``: time for which servers stood still; ``session``: what
-    became of it, in words.
+    bonds that did not use the right link then; ``stood``: the times for which servers stood still, in ms; ``session``:
+    what became of it, in words.
     """
 
     event: str
     counts: LoadCounts
     usual_ms: float
     elsewhere: tuple[str, ...]
-    stood_ms: int
+    stood: tuple[int, ...]
     session: str
     limit_ms: int
     source: str
@@ -68,6 +68,15 @@ class _Stall:
     def waited_ms(self) -> float:
         """The longest wait for the link: of all operations, or of a single one while others went on."""
         return max(self.silent_ms, self.slowest_ms - self.usual_ms)
+
+    @property
+    def stood_ms(self) -> int:
+        return sum(self.stood)
+
+    @property
+    def fails_by_itself(self) -> bool:
+        """Did operations fail although no server stood still for as long as a session waits before it fails them?"""
+        return bool(self.counts.failed) and max(self.stood, default=0) < 1000 * GIVES_UP_AFTER_S
 
     @property
     def outcome(self) -> Decision:
@@ -137,7 +146,7 @@ class _Loaded:
             counts=counts,
             usual_ms=self.usual_ms,
             elsewhere=tuple(elsewhere),
-            stood_ms=sum(each.ms for each in both.between(since, both.told())),
+            stood=tuple(each.ms for each in both.between(since, both.told())),
             session=_became(before, self._connection()),
             limit_ms=limit_ms,
             source=f"{self.allowed.source}: twice that, and a TCP timer of {timer_ms} ms; RFC 6298, 5.5",
@@ -167,10 +176,11 @@ class DisksFailover:
             CardFailure: An operation waited for longer than the limit, or a bond does not use the link that it should.
             Undecided: A server stall may hide that, operations failed within the limit, or blocks came back changed:
                 nobody knows who has done it.
-            NotApplicable: The sheet asks for no load, a server does not run Linux, the dut has no initiator, or the
-                bench cannot let the link fail in this way.
+            NotApplicable: The sheet asks for no load, a server does not run Linux, or the bench cannot let the link
+                fail in this way.
             SheetSilent: The sheet has no limit.
-            BenchFault: The target cannot be made, the session goes another way, or the program fails.
+            BenchFault: The dut has no initiator, the target cannot be made, the session goes another way, or the
+                program fails.
         """
         require_asked(self.run)
         path, allowed = self.run.bench.paths[0], Allowed.of(self.run, self._bonds.settings.mode)
@@ -217,7 +227,7 @@ class DisksFailover:
         if stall.counts.damaged:
             _require_whole(stall.counts)
         found = stall.judgement
-        if stall.counts.failed and not stall.stood_ms and not found.proven:  # to try again would forget them
+        if stall.fails_by_itself and not found.proven:  # to try again would forget them
             raise Undecided("\n".join(found.possible))
         return found
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
@@ -58,11 +58,11 @@ def require_installed(run: Run) -> None:
         run: The current run.
 
     Raises:
-        NotApplicable: It has none.
+        BenchFault: It has none.
     """
     dut = run.server(Role.DUT)
     if lacks := missing(dut, Needs(PROGRAMS)):
-        raise NotApplicable(f"{dut.name} has no {', '.join(lacks)}: the iSCSI initiator is open-iscsi's")
+        raise BenchFault(f"{dut.name}: has no {', '.join(lacks)}; expected an iSCSI initiator (Debian: open-iscsi)")
 
 
 @contextmanager

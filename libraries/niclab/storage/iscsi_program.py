@@ -31,6 +31,10 @@ READ_PART = 0.67
 POOL_BYTES = 1 << 20
 LOOKS_EVERY_S = 0.05
 _HEAD = struct.Struct(">IIQ")
+STAMP_EVERY_BYTES = 512
+"""A sector: no disk reads less, and each that a read leaves out is seen."""
+_STAMP = 8 * b"\xff"
+"""No block begins so, as no volume has that number; elsewhere a block has it with probability 2^-64."""
 _UNKNOWN = -1
 """Number of writes of a block whose write failed: nobody knows what it has until it is written again."""
 
@@ -98,6 +102,10 @@ class DiskPart:
         self._next = 0
         self._draw = random.Random(begin ^ self._volume)
         self._buffers = {each: mmap.mmap(-1, each) for each in (BLOCK_BYTES, SEQUENTIAL_BYTES)}
+        self._stamps = {
+            each: (memoryview(buffer).cast("Q"), memoryview(each // STAMP_EVERY_BYTES * _STAMP).cast("Q"))
+            for each, buffer in self._buffers.items()
+        }
 
     def begin(self) -> None:
         """Forget the counts of the last step."""
@@ -146,7 +154,8 @@ class DiskPart:
 
     def _read(self, at: int, size: int) -> bool:
         buffer = self._buffers[size]
-        buffer[:8] = bytes(8)  # what was read before must not pass for what is read now
+        words, stale = self._stamps[size]
+        words[:: STAMP_EVERY_BYTES // 8] = stale  # what was read before must not pass for what is read now
         try:
             came = self._timed(os.preadv, buffer, at)
         except OSError as error:

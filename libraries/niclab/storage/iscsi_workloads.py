@@ -17,15 +17,16 @@ from niclab.card import IscsiFacts, IscsiLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.run import Run
 from niclab.run.watching import standstill
+from niclab.run.watching.standstill import Stood
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Outcome
 from niclab.storage import damage, iscsi_counts
-from niclab.storage.iscsi_counts import IscsiCounts, contradictions
+from niclab.storage.iscsi_counts import RESENT_PART, IscsiCounts, contradictions
 from niclab.storage.iscsi_initiator import attached, require_installed
 from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
 from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
@@ -36,6 +37,7 @@ from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.frame_rate import ON_THE_WIRE
 from niclab.traffic.limits.limit import LimitBudget
 from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.outage.outage import Judgement
 from niclab.traffic.runs import discarded, endpoints, experiment
 from niclab.traffic.runs.asker import ToldAsker
 from niclab.traffic.runs.experiment import Answer, Question
@@ -77,7 +79,8 @@ class LoadFigures(PathFigures):
 class LoadFound:
     """One load over one path.
 
-    ``values``: of each run in ``unit``; ``counts``: of all its runs; ``binds``, ``against``: of the first path alone.
+    ``values``: of each run in ``unit``; ``counts``, ``stood``: of all its runs; ``binds``, ``against``: of the first
+    path alone.
     """
 
     subject: str
@@ -89,6 +92,7 @@ class LoadFound:
     hindrances: tuple[str, ...] = ()
     against: Against | None = None
     counts: IscsiCounts | None = None
+    stood: tuple[Stood, ...] = ()
 
     @property
     def text(self) -> str:
@@ -96,6 +100,26 @@ class LoadFound:
         parts = [str(self.found)]
         parts += [] if self.counts is None else [self.counts.resent]
         return "; ".join([*parts, *([] if self.binds is None else [f"held back by {self.binds.value}"])])
+
+    @property
+    def lost(self) -> list[Judgement]:
+        """The segments that TCP has sent again, where they are many. The card's: those that the dut's port counts."""
+        if self.counts is None:
+            return []
+        ports = [end.frames for run in self.runs for end in (run.sender, run.receiver) if end.port.startswith("dut.")]
+        counted = {
+            Role.DUT: sum(each.tx_errors + each.tx_dropped for each in ports),
+            Role.PEER: sum(each.rx_missed_errors for each in ports),
+        }
+        found = list[Judgement]()
+        for role, again in self.counts.resent_much.items():
+            sent = self.counts.dut_sent if role is Role.DUT else self.counts.peer_sent
+            words = f"{self.subject}: {role.value} sent {again} TCP segments again, {sent} others; expected at most "
+            words += f"{RESENT_PART:.0%} (assumption); the dut's port counted {counted[role]} as lost"
+            words += "".join(f"; {each}" for each in (*self.stood, *self.hindrances))
+            is_cards = counted[role] >= again and not self.stood and not self.hindrances
+            found.append(Judgement([words], []) if is_cards else Judgement([], [words]))
+        return found
 
     @property
     def baseline(self) -> Outcome | None:
@@ -147,8 +171,10 @@ class IscsiAnswer(Answer):
         return [run for load in self.loads for run in load.runs]
 
     def questions(self) -> list[Question]:
-        asked = [(load, load.baseline) for load in self.loads]
-        return [Question(f"{load.subject}, baseline", each, load.hindrances) for load, each in asked if each]
+        asked = [(load, load.baseline, load.binds.doubts if load.binds else ()) for load in self.loads]
+        return [
+            Question(f"{load.subject}, baseline", each, load.hindrances, doubts) for load, each, doubts in asked if each
+        ]
 
 
 def require_asked(run: Run) -> IscsiFacts:
@@ -161,7 +187,8 @@ def require_asked(run: Run) -> IscsiFacts:
         What the sheet asks for.
 
     Raises:
-        NotApplicable: It asks for none, a server does not run Linux, or the dut has no initiator.
+        NotApplicable: It asks for none, or a server does not run Linux.
+        BenchFault: The dut has no initiator.
     """
     if run.card.iscsi is None:
         raise NotApplicable(f"sheet {run.card.name} has no section iscsi: no document ran storage over this card")
@@ -182,8 +209,9 @@ def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
         The answer of each path.
 
     Raises:
-        NotApplicable: The sheet asks for no load, a server does not run Linux, or the dut has no initiator.
-        BenchFault: The target cannot be made, the session goes another way, or a run fails or is worthless.
+        NotApplicable: The sheet asks for no load, or a server does not run Linux.
+        BenchFault: The dut has no initiator, the target cannot be made, the session goes another way, or a run fails
+            or is worthless.
         Undecided: The time was spent before the first look.
     """
     facts = require_asked(run)
@@ -209,18 +237,22 @@ def judge(run: Run, answers: Sequence[IscsiAnswer], say: Tell) -> None:
         say: Takes what becomes of frames that tell who damages data.
 
     Raises:
-        CardFailure: The card damages frames, or a baseline is missed.
+        CardFailure: The card damages frames, or loses many that its port counts, or a baseline is missed.
         BenchFault: The peer damages frames, counts disagree, or the bench may be why a baseline is missed.
-        Undecided: Nobody damages frames, or the runs cannot tell.
+        Undecided: Nobody damages frames, many segments are lost somewhere, or the runs cannot tell.
     """
     for answer in answers:
         damage.require_undamaged(run, answer, say)
     problems = [f"{answer.subject}: {each}" for answer in answers for each in answer.problems]
     if problems:
         raise BenchFault("\n".join(problems))
+    lost = [each for answer in answers for load in answer.loads for each in load.lost]
+    fail_with([words for each in lost for words in each.proven])
     asked = [question for answer in answers for question in answer.questions()]
     if asked:
         experiment.judge_questions(run.notes, asked)
+    if possible := [words for each in lost for words in each.possible]:
+        raise Undecided("\n".join(possible))
 
 
 @dataclass(frozen=True)
@@ -245,9 +277,11 @@ class _Loads:
         return IscsiAnswer(f"path {self.path.name}, iSCSI", found, counts, tuple(problems), damaged)
 
     def _counted(self, load: IscsiLoad, disks: Sequence[str], is_first: bool) -> LoadFound:
-        before = iscsi_counts.look(self.run, disks)
+        watch = standstill.watch(self.run)
+        before, told = iscsi_counts.look(self.run, disks), watch.told()
         found = self._measured(load) if is_first else self._once(load)
-        return replace(found, counts=iscsi_counts.look(self.run, disks).since(before))
+        counts = iscsi_counts.look(self.run, disks).since(before)
+        return replace(found, counts=counts, stood=watch.between(told, watch.told()))
 
     def _once(self, load: IscsiLoad) -> LoadFound:
         """One run, for its content."""
@@ -345,7 +379,7 @@ def _note(run: Run, answer: IscsiAnswer) -> None:
                 found=load.text,
                 expected="no limit: recorded",
                 source="",
-                outcome=Decision.MET,
+                outcome=Decision.UNDECIDED if load.lost else Decision.MET,
                 unit=load.unit,
                 value=median(load.values),
                 runs=len(load.values),

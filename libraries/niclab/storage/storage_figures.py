@@ -32,6 +32,13 @@ class Binding(StrEnum):
     """Neither line, bus, card nor a CPU is full: it is what 4 reads under way take."""
     TARGET = "the iSCSI target's time to answer"
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Return why nobody knows who held a load back: where nothing is full, a slow target looks like a slow card."""
+        if self is not Binding.TARGET:
+            return ()
+        return (f"held back by {self.value}, as nothing else is full: nobody knows if the target or the card is slow",)
+
 
 @dataclass(frozen=True)
 class PathFigures:

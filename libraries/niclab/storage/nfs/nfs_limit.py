@@ -7,7 +7,7 @@ today's distributions read no longer over UDP (``CONFIG_NFS_DISABLE_UDP_SUPPORT`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import NfsLimits, Unknown
@@ -23,8 +23,8 @@ from niclab.run.watching import standstill
 from niclab.settings import mtu
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
-from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, read_order
-from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, serving
+from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, ReadOrder, read_order
+from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, serving, to_itself
 from niclab.storage.server_needs import require_linux
 from niclab.storage.storage_figures import Binding, ReadFigures, binding, ceilings, middle
 from niclab.traffic.limits import limit
@@ -67,6 +67,7 @@ class NfsAnswer(Answer):
         hindrances: What of the bench may have held the reads back.
         against: What there is to compare with.
         damaged: Data that were not those of the file, in words.
+        doubts: Why nobody knows if server or card is slow, where a question is missed.
     """
 
     subject: str
@@ -79,6 +80,7 @@ class NfsAnswer(Answer):
     hindrances: tuple[str, ...]
     against: Against
     damaged: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
     @property
     def baseline(self) -> Outcome | None:
@@ -93,6 +95,7 @@ class NfsAnswer(Answer):
             *(f"{self.subject}: {each}" for each in self.damaged),
             *(f"the bench can do: {before}" for before in self.before),
             *(f"the bench may hold it back: {hindrance}" for hindrance in self.hindrances),
+            *(f"{self.subject}: {doubt}" for doubt in self.doubts),
             f"{self.subject}: {compared.reason if compared else self.against.text}",
         ]
         return lines if self.result is None else [f"{self.subject}: {self.result.reason}", *lines]
@@ -112,7 +115,11 @@ class NfsAnswer(Answer):
 
     def questions(self) -> list[Question]:
         asked = [("", self.result), (", baseline", self.baseline)]
-        return [Question(f"{self.subject}{what}", each, self.hindrances) for what, each in asked if each is not None]
+        return [
+            Question(f"{self.subject}{what}", each, self.hindrances, self.doubts)
+            for what, each in asked
+            if each is not None
+        ]
 
     def why_not_judged(self) -> str:
         return f"{self.subject}: {self.found}; held back by {self.binds.value}; no limit and {self.against.text}"
@@ -183,7 +190,7 @@ class _Reads:
         plan = budget.plan(READ_BYTES * 8e-6 / budget.run_s)
         against = Against.stored(run, measurement, plan)
         asker = ToldAsker(subject, UNIT, plan, budget.run_s, budget.most_s, self.tell)
-        session = self._session(measured, NfsClient(self._agent(), export, damaged.append))
+        session = self._session(measured, NfsClient(self._agent(Role.PEER), export, damaged.append))
 
         def one_run() -> float:
             return asker.told(limit.mbps(asker.keep(session.measure(order))))
@@ -191,7 +198,7 @@ class _Reads:
         values, result = self._values(asker, one_run, expected, against)
         add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
         found = middle(asker.counted(values))
-        return NfsAnswer(
+        answer = NfsAnswer(
             subject=subject,
             result=result,
             values=tuple(values),
@@ -202,6 +209,26 @@ class _Reads:
             hindrances=measured.hindrances(asker.runs),
             against=against,
             damaged=tuple(damaged),
+        )
+        return replace(answer, doubts=self._doubts(export, order, answer))
+
+    def _doubts(self, export: NfsExport, order: ReadOrder, answer: NfsAnswer) -> tuple[str, ...]:
+        """The same reads by the server itself, past the card, where its time to answer holds back too much.
+
+        Server and client share CPUs then: a server that is slower than needed this way may be fast enough for a peer.
+        """
+        missed = [each for each in (answer.result, answer.baseline) if each and each.decision is Decision.MISSED]
+        if not missed or answer.binds is not Binding.SERVER or answer.hindrances:
+            return ()
+        baseline = answer.against.baseline
+        needed = [each.expected.low if each.change is None or baseline is None else baseline.mean for each in missed]
+        with to_itself(self.run, export) as own:
+            alone = NfsClient(self._agent(Role.DUT), own, lambda _: None).alone_mbps(order)
+        if alone >= max(needed):
+            return ()
+        return (
+            f"{self.run.server(Role.DUT).name}: its NFS server reads {alone:.1f} {UNIT} by itself; expected at least "
+            f"{max(needed):.1f}: nobody knows if the server or the card is slow",
         )
 
     def _values(
@@ -227,8 +254,8 @@ class _Reads:
             key=measured.key(order).model_copy(update={"tool": TOOL}),
         )
 
-    def _agent(self) -> NfsAgent:
-        return running(self.run, self.run.part(_Agents).begun, Role.PEER, NfsAgent)
+    def _agent(self, role: Role) -> NfsAgent:
+        return running(self.run, self.run.part(_Agents).begun, role, NfsAgent)
 
     def _session(self, measured: MeasuredPath, client: NfsClient) -> Session:
         run, ends, watch = self.run, measured.ends, standstill.watch(self.run)

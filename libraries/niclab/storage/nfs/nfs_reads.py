@@ -131,7 +131,23 @@ class NfsClient:
     def client_command(self, _: Route, order: Order) -> str:
         """One run."""
         assert isinstance(order, ReadOrder)
-        plan = {
+        return self._agent.command(self._plan(order), order.duration_s)
+
+    def alone_mbps(self, order: ReadOrder) -> float:
+        """Read as in one run, but apart from it, and return the rate in Mbit/s.
+
+        Args:
+            order: The task.
+
+        Raises:
+            ReadError: The program says something else.
+            BenchFault: The server refused a call, or did not answer.
+        """
+        found = understood(self._agent.do(self._plan(order)))
+        return found.reads * READ_BYTES * 8e-6 / found.elapsed_s
+
+    def _plan(self, order: ReadOrder) -> dict[str, object]:
+        return {
             "here": self._export.here,
             "there": self._export.there,
             "transport": order.transport.value,
@@ -143,7 +159,6 @@ class NfsClient:
             "under_way": UNDER_WAY,
             "seconds": order.duration_s,
         }
-        return self._agent.command(plan, order.duration_s)
 
     def read(self, text: str, _: Order) -> ToolResult:
         """Read what the program printed.

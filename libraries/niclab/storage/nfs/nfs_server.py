@@ -6,11 +6,12 @@ kernel's server. What a killed run has left ends with ``niclab restore``, or whe
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault
@@ -73,6 +74,25 @@ def serving(run: Run, path: BenchPath) -> Iterator[NfsExport]:
         yield export
 
 
+@contextmanager
+def to_itself(run: Run, export: NfsExport) -> Iterator[NfsExport]:
+    """Serve the file to the dut itself as well inside the ``with`` block; yields it as the dut finds it.
+
+    Args:
+        run: The current run.
+        export: The file, as the peer finds it.
+
+    Raises:
+        BenchFault: The dut does not export it.
+    """
+    dut, own = run.server(Role.DUT), replace(export, here=export.there)
+    is_there = f"grep -qs '^{FOLDER}[[:space:]]*{re.escape(own.here)}(' /var/lib/nfs/etab"
+    undo = f"! {is_there} || exportfs -u {shlex.quote(f'{own.here}:{FOLDER}')}"
+    with put_back(run, dut, dut.name, "a file is served over NFS to its own server", undo):
+        dut.run(_export(own))
+        yield own
+
+
 def require_free(dut: Server) -> bool:
     """Require that a server can serve files, and does not yet.
 
@@ -101,7 +121,6 @@ def _do(export: NfsExport) -> str:
     write = (
         f"import hashlib; open('{FOLDER}/{FILE}', 'wb').write(hashlib.shake_128(b'{export.seed}').digest({FILE_BYTES}))"
     )
-    options = f"ro,insecure,no_subtree_check,fsid={_FSID}"
     return " && ".join(
         (
             f"mkdir -p {FOLDER}",
@@ -109,9 +128,14 @@ def _do(export: NfsExport) -> str:
             f"python3 -c {shlex.quote(write)}",
             "modprobe nfsd",
             f"{{ [ -e {_THREADS_FILE} ] || mount -t nfsd nfsd /proc/fs/nfsd; }}",
-            f"exportfs -o {options} {shlex.quote(f'{export.here}:{FOLDER}')}",
+            _export(export),
         )
     )
+
+
+def _export(export: NfsExport) -> str:
+    options = f"ro,insecure,no_subtree_check,fsid={_FSID}"
+    return f"exportfs -o {options} {shlex.quote(f'{export.here}:{FOLDER}')}"
 
 
 def _undo(client: str, had_files: bool) -> str:

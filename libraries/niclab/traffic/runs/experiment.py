@@ -34,11 +34,13 @@ class Question:
         subject: What was measured.
         result: The answer.
         hindrances: What of the bench may explain that it is missed.
+        doubts: What else may explain it, so that nobody knows who is at fault.
     """
 
     subject: str
     result: Outcome
     hindrances: Sequence[str] = ()
+    doubts: Sequence[str] = ()
 
 
 class Answer(ABC):
@@ -99,7 +101,7 @@ def judge(notes: RunNotes, answers: Sequence[Answer]) -> None:
     Raises:
         CardFailure: A question is missed, and nothing of the bench explains it.
         BenchFault: A question is missed, and the bench may be why.
-        Undecided: The runs cannot tell.
+        Undecided: The runs cannot tell, or a question is missed, and nobody knows why.
         NotApplicable: There is no question.
     """
     asked = [question for answer in answers for question in answer.questions()]
@@ -118,28 +120,31 @@ def judge_questions(notes: RunNotes, asked: Sequence[Question]) -> None:
     Raises:
         CardFailure: A question is missed, and nothing of the bench explains it.
         BenchFault: A question is missed, and the bench may be why.
-        Undecided: The runs cannot tell.
+        Undecided: The runs cannot tell, or a question is missed, and nobody knows why.
     """
     for each in asked:
         notes.figure(figure_of(each))
         for warning in each.result.warnings:
             notes.mark(MarkKind.OUTLIER, f"{each.subject}: {warning}")
-    hindered = [each for each in asked if each.result.decision is Decision.MISSED and each.hindrances]
-    others = {each.subject: each.result for each in asked if each not in hindered}
+    missed = [each for each in asked if each.result.decision is Decision.MISSED]
+    hindered = [each for each in missed if each.hindrances]
+    doubtful = [each for each in missed if each.doubts and not each.hindrances]
+    others = {each.subject: each.result for each in asked if each not in (*hindered, *doubtful)}
     faults = [
         f"{each.subject}: {each.result.reason}; the bench may be why: {'; '.join(each.hindrances)}" for each in hindered
     ]
+    unknown = [f"{each.subject}: {each.result.reason}; {'; '.join(each.doubts)}" for each in doubtful]
     if others:
         try:
             conclude(others)
         except CardFailure as error:
-            raise CardFailure("\n".join([str(error), *faults])) from error
+            raise CardFailure("\n".join([str(error), *faults, *unknown])) from error
         except Undecided as error:
-            if not faults:
-                raise
-            raise BenchFault("\n".join([*faults, str(error)])) from error
+            unknown.append(str(error))
     if faults:
-        raise BenchFault("\n".join(faults))
+        raise BenchFault("\n".join([*faults, *unknown]))
+    if unknown:
+        raise Undecided("\n".join(unknown))
 
 
 def figure_of(question: Question) -> NotedFigure:
