@@ -24,6 +24,12 @@ from VirtualFunctions import VirtualFunctions
 
 Check = Callable[[Run, Callable[[str], object]], None]
 MOST, PORT = 3, "m0"
+REFUSED_RULES = {
+    "not supported": "RTNETLINK answers: Operation not supported",
+    "not implemented": "RTNETLINK answers: Function not implemented",
+    "without a word": "RTNETLINK answers: Unknown error 524",
+    "fails": "RTNETLINK answers: Input/output error",
+}
 REFUSALS = {"refuses": "Input/output error", "has no room": "Cannot allocate memory"}
 
 
@@ -70,14 +76,14 @@ class Macvlans:
 
     def set_spoof_check(self, iface: str, number: int, on: bool) -> Attempt[tuple[FunctionRules, ...]]:
         assert (iface, on) == (PORT, True)
-        if self.defect == "unchecked":
-            return Attempt("Operation not supported", ())
+        if self.defect in REFUSED_RULES:
+            return Attempt(REFUSED_RULES[self.defect], ())
         return Attempt(None, (FunctionRules(vf=number, spoofchk=self.defect != "checks nothing"),))
 
     def set_vlan(self, iface: str, number: int, vlan_id: int) -> Attempt[tuple[FunctionRules, ...]]:
         assert (iface, number, vlan_id) == (PORT, 0, VLAN)
-        if self.defect == "no vlan":
-            return Attempt("Operation not supported", ())
+        if self.defect in REFUSED_RULES:
+            return Attempt(REFUSED_RULES[self.defect], ())
         vlans = [] if self.defect == "forgets vlan" else [{"vlan": vlan_id}]
         return Attempt(None, (FunctionRules(vf=number, vlan_list=vlans), FunctionRules(vf=1)))
 
@@ -173,6 +179,8 @@ def test_each_function_exchanges_frames_with_the_peer_and_the_next_one(clean: Na
         ("dark", function_checks.carry_frames, r"dut\.p0v1 .* has no carrier 30 s after its port has"),
         ("islands", function_checks.carry_frames, r"dut\.p0v0 to dut\.p0v1: frames inside of the card: 0 of 97"),
         ("", function_checks.refuse_spoofed, r"97 of 97 frames from a strange address got out to peer\.p0, while its"),
+        ("fails", function_checks.refuse_spoofed, r"it shows None, refused: RTNETLINK answers: Input/output error; expe"),
+        ("fails", function_checks.keep_their_vlan, r"it shows None, refused: RTNETLINK answers: Input/output error; ex"),
         ("checks nothing", function_checks.refuse_spoofed, r"function 0: spoof check was switched on, it shows False"),
         (
             "forgets vlan",
@@ -232,8 +240,14 @@ def test_a_function_that_ignores_its_vlan_is_charged_to_the_card(
 @pytest.mark.parametrize(
     ("defect", "check", "says"),
     [
-        ("unchecked", function_checks.refuse_spoofed, "its driver checks no addresses of functions: Operation not"),
-        ("no vlan", function_checks.keep_their_vlan, "its driver puts no function into a VLAN: Operation not"),
+        *(
+            (word, check, f"its driver {says}: {REFUSED_RULES[word]}")
+            for word in ("not supported", "not implemented", "without a word")
+            for check, says in (
+                (function_checks.refuse_spoofed, "checks no addresses of functions"),
+                (function_checks.keep_their_vlan, "puts no function into a VLAN"),
+            )
+        ),
         ("", function_checks.leave_other_ports, r"dut\.p0 .* is the only port of the dut on a path"),
     ],
 )

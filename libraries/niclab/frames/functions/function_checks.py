@@ -148,11 +148,15 @@ def refuse_spoofed(run: Run, say: Say) -> None:
 def _require_spoof_check(run: Run, port: Port, number: int) -> None:
     attempt = dut(run).functions.set_spoof_check(run.interface(port), number, True)
     shown = {each.number: each.spoof_check for each in attempt.now}.get(number)
-    if attempt.refused is not None and shown is not True:
+    if attempt.not_offered and shown is not True:
         raise NotApplicable(f"{port.place}: its driver checks no addresses of functions: {attempt.refused}")
     if shown is not True:
         said = f"{port.place}: virtual function {number}: spoof check was switched on, it shows {shown}"
-        raise CardFailure(f"{said}; expected it on")
+        raise CardFailure(f"{said}{_refusal(attempt.refused)}; expected it on")
+
+
+def _refusal(words: str | None) -> str:
+    return f", refused: {words}" if words else ""
 
 
 def _got_out(leg: Leg) -> list[str]:
@@ -199,11 +203,11 @@ def keep_their_vlan(run: Run, say: Say) -> None:
 def _set_vlan(run: Run, port: Port) -> None:
     attempt = dut(run).functions.set_vlan(run.interface(port), 0, VLAN)
     shown = {each.number: each.vlan for each in attempt.now}.get(0)
-    if attempt.refused is not None:
+    if attempt.not_offered:
         raise NotApplicable(f"{port.place}: its driver puts no function into a VLAN: {attempt.refused}")
-    if shown != VLAN:
+    if attempt.refused is not None or shown != VLAN:
         said = f"{port.place}: virtual function 0 was put into VLAN {VLAN}, it shows {shown}"
-        raise CardFailure(f"{said}; expected {VLAN}")
+        raise CardFailure(f"{said}{_refusal(attempt.refused)}; expected {VLAN}")
 
 
 def _other_tags(leg: Leg, inside: Port) -> list[str]:
