@@ -24,10 +24,11 @@ class Optics(BenchLibrary):
         """See that ten reads of each module agree, its checksums are right, and its readings are within its own limits.
 
         Raises:
-            CardFailure: A driver cannot read a module, reads differ, a checksum is wrong, or supply voltage, bias
-                current or sent power is where the module alarms.
-            Undecided: Temperature or received power is where the module alarms: air, fibre or the far end may be why;
-                or the driver shows some modules and not another one, or one is of a kind that is not read.
+            CardFailure: A driver cannot read a module, reads differ, fields are mixed up, or the supply voltage is
+                where the module alarms.
+            Undecided: Temperature, received power, bias current or sent power is where the module alarms: air, fibre,
+                the far end or an old laser may be why; or every read has the same wrong checksum, or the driver shows
+                some modules and not another one, or one is of a kind that is not read.
         """
         cage_checks.require_read_right(self.run, logger.info)
 

@@ -15,7 +15,8 @@ class VirtualFunctions(BenchLibrary):
 
     The dut's own system drives them. Their frames are numbered and hashed, and are exchanged with the peer.
 
-    All are not applicable where a server does not run Linux, or the port's driver offers no virtual functions.
+    Every port of the dut with a path is judged. All are not applicable where a server does not run Linux, or no port's
+    driver offers virtual functions; undecided where one port's does and another one's does not.
 
     | `Every Port Should Make All Of Its Functions` |
     | `Functions Should Carry Their Own Frames` |
@@ -28,7 +29,8 @@ class VirtualFunctions(BenchLibrary):
         Raises:
             CardFailure: The number is not that of the sheet, one is not made, has no interface, no link or the address
                 of another one, or does not go.
-            Undecided: The sheet names functions, and the system offers none.
+            BenchFault: The dut binds no driver to functions that are made.
+            Undecided: The sheet names functions, and the system or the driver makes none, or has no driver for them.
         """
         function_checks.made_and_removed(self.run, logger.info)
 
@@ -46,7 +48,8 @@ class VirtualFunctions(BenchLibrary):
         """Send frames from functions whose source is a strange address, or that of the port.
 
         Raises:
-            CardFailure: One gets out while the spoof check is on, or a frame from the function's own address does not.
+            CardFailure: One gets out while the spoof check is on, a frame from the function's own address does not, or
+                the spoof check cannot be switched on, though the driver has one.
             NotApplicable: The driver checks no addresses.
         """
         function_checks.refuse_spoofed(self.run, logger.info)
@@ -56,7 +59,8 @@ class VirtualFunctions(BenchLibrary):
         """Put one function into a VLAN: it sends and receives without a tag what has one on the wire.
 
         Raises:
-            CardFailure: A frame has another tag, gets in from another VLAN, or is lost.
+            CardFailure: A frame has another tag, gets in from another VLAN, or is lost, or the VLAN is refused, though
+                the driver has them.
             NotApplicable: The driver puts no function into a VLAN.
         """
         function_checks.keep_their_vlan(self.run, logger.info)

@@ -13,18 +13,28 @@ from namespaces import Namespaces, NamespaceServer
 
 from niclab.bench.records import DeclaredDeviation, Port, Role, SiliconFact, Wiring
 from niclab.card.settings_facts import FunctionFacts
-from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, SheetSilent, Undecided
 from niclab.frames.functions import function_checks, function_ports
 from niclab.frames.functions.function_checks import VLAN
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.functions.function_records import FunctionCount, FunctionRules, VirtualFunction
+from niclab.hosts.host_records import PciDevice
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from VirtualFunctions import VirtualFunctions
 
 Check = Callable[[Run, Callable[[str], object]], None]
 MOST, PORT = 3, "m0"
+REFUSED_RULES = {
+    "not supported": "RTNETLINK answers: Operation not supported",
+    "not implemented": "RTNETLINK answers: Function not implemented",
+    "without a word": "RTNETLINK answers: Unknown error 524",
+    "fails": "RTNETLINK answers: Input/output error",
+}
 REFUSALS = {"refuses": "Input/output error", "has no room": "Cannot allocate memory"}
+NO_OPERATION = {"no operation": "No such file or directory", "no code": "Function not implemented"}
+DRIVERS = {"driverless": None, "not probed": None, "for guests": "vfio-pci", "without interface": "igbvf"}
+"""Drivers of functions that have no interface."""
 
 
 @dataclass
@@ -42,11 +52,15 @@ class Macvlans:
     def count(self, address: str) -> FunctionCount:
         if not self.most:
             raise NotOffered(f"dut: {address}: the system offers no virtual functions (sriov_totalvfs)")
-        return FunctionCount(self.most, self.others + max(0, len(self.functions(address)) - (self.defect == "few")))
+        now = self.others + max(0, len(self.functions(address)) - (self.defect == "few"))
+        return FunctionCount(self.most, now, self.defect != "not probed")
 
     def set_count(self, address: str, count: int) -> Attempt[FunctionCount]:
         if self.defect in REFUSALS and count > 1:
             return Attempt(f"echo: write error: {REFUSALS[self.defect]}", self.count(address))
+        if self.defect in NO_OPERATION or count > self.most:
+            words = NO_OPERATION.get(self.defect, "Numerical result out of range")
+            return Attempt(f"/bin/echo: write error: {words}", self.count(address))
         self.server.run(self.restoring(address))
         for number in range(count):
             self.server.run(f"ip link add link p0 name p0v{number} type macvlan mode {self._mode}")
@@ -60,24 +74,28 @@ class Macvlans:
     def functions(self, address: str) -> tuple[VirtualFunction, ...]:
         names = self.server.run("ls /sys/class/net").stdout.split()
         there = [n for n in range(MOST) if f"p0v{n}" in names]
-        driven = [None if self.defect == "nameless" and n else f"p0v{n}" for n in there]
+        nameless = set(there if self.defect in DRIVERS else there[1:] if self.defect == "nameless" else [])
+        driven = [None if n in nameless else f"p0v{n}" for n in there]
         return tuple(
             VirtualFunction(n, f"{address[:-1]}{n + 1}", iface) for n, iface in zip(there, driven, strict=True)
         )
+
+    def device(self, address: str) -> PciDevice:
+        return PciDevice(address, "8086", "10ca", driver=DRIVERS.get(self.defect))
 
     def without_link(self, ifaces: list[str]) -> tuple[str, ...]:
         return tuple(ifaces[1:]) if self.defect == "dark" else ()
 
     def set_spoof_check(self, iface: str, number: int, on: bool) -> Attempt[tuple[FunctionRules, ...]]:
         assert (iface, on) == (PORT, True)
-        if self.defect == "unchecked":
-            return Attempt("Operation not supported", ())
+        if self.defect in REFUSED_RULES:
+            return Attempt(REFUSED_RULES[self.defect], ())
         return Attempt(None, (FunctionRules(vf=number, spoofchk=self.defect != "checks nothing"),))
 
     def set_vlan(self, iface: str, number: int, vlan_id: int) -> Attempt[tuple[FunctionRules, ...]]:
         assert (iface, number, vlan_id) == (PORT, 0, VLAN)
-        if self.defect == "no vlan":
-            return Attempt("Operation not supported", ())
+        if self.defect in REFUSED_RULES:
+            return Attempt(REFUSED_RULES[self.defect], ())
         vlans = [] if self.defect == "forgets vlan" else [{"vlan": vlan_id}]
         return Attempt(None, (FunctionRules(vf=number, vlan_list=vlans), FunctionRules(vf=1)))
 
@@ -92,6 +110,7 @@ def macvlans(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mac
     dut = clean.servers[Role.DUT]
     made = Macvlans(dut)
     monkeypatch.setattr(dut.host, "functions", made, raising=False)
+    monkeypatch.setattr(dut.host, "pci", SimpleNamespace(device=made.device), raising=False)
     for server in clean.servers.values():
         links = server.host.links
         monkeypatch.setattr(links, "set_link", lambda iface, up, server=server: _set_link(server, iface, up), False)
@@ -173,6 +192,16 @@ def test_each_function_exchanges_frames_with_the_peer_and_the_next_one(clean: Na
         ("dark", function_checks.carry_frames, r"dut\.p0v1 .* has no carrier 30 s after its port has"),
         ("islands", function_checks.carry_frames, r"dut\.p0v0 to dut\.p0v1: frames inside of the card: 0 of 97"),
         ("", function_checks.refuse_spoofed, r"97 of 97 frames from a strange address got out to peer\.p0, while its"),
+        (
+            "fails",
+            function_checks.refuse_spoofed,
+            r"shows None, refused: RTNETLINK answers: Input/output error; exp",
+        ),
+        (
+            "fails",
+            function_checks.keep_their_vlan,
+            r"shows None, refused: RTNETLINK answers: Input/output error; exp",
+        ),
         ("checks nothing", function_checks.refuse_spoofed, r"function 0: spoof check was switched on, it shows False"),
         (
             "forgets vlan",
@@ -193,6 +222,127 @@ def test_a_server_without_room_for_functions_is_the_benchs(clean: Namespaces, ma
     macvlans.defect = "has no room"
     with pytest.raises(BenchFault, match=r"refused: echo: .* Cannot allocate memory; .* \(BIOS\) must have SR-IOV"):
         function_checks.made_and_removed(clean.run, str)
+
+
+@pytest.mark.parametrize("defect", NO_OPERATION)
+def test_a_driver_that_makes_no_functions_is_not_asked(
+    clean: Namespaces, macvlans: Macvlans, monkeypatch: pytest.MonkeyPatch, defect: str
+) -> None:
+    """Their number is offered by the PCI capability alone."""
+    macvlans.defect = defect
+    says = f"it has 0, refused: .*{NO_OPERATION[defect]}; its driver makes none by sysfs"
+    with pytest.raises(NotApplicable, match=says):
+        function_checks.made_and_removed(clean.run, str)
+    with_sheet(clean, monkeypatch, MOST)
+    with pytest.raises(Undecided, match=says):
+        function_checks.made_and_removed(clean.run, str)
+
+
+@pytest.mark.parametrize(
+    ("defect", "verdict", "says"),
+    [
+        (
+            "driverless",
+            Undecided,
+            r"functions 0000:01:00\.1 have no .*, and no driver; expected .* PCI ids 8086:10ca",
+        ),
+        ("not probed", BenchFault, r"the dut binds no driver to them; expected sriov_drivers_autoprobe 1"),
+        ("for guests", BenchFault, r"the dut gives them to vfio-pci; expected a network driver"),
+        ("without interface", CardFailure, r"have no interface after 0\.2 s; expected a driver to take each of 1"),
+    ],
+)
+def test_functions_without_interface_are_charged_to_who_lacks_a_driver(
+    clean: Namespaces, macvlans: Macvlans, defect: str, verdict: type[Exception], says: str
+) -> None:
+    macvlans.defect = defect
+    with pytest.raises(verdict, match=says):
+        function_checks.made_and_removed(clean.run, str)
+
+
+@pytest.mark.parametrize("check", [function_checks.keep_their_vlan, function_checks.survive_their_port])
+def test_a_port_that_offers_one_function_is_asked_for_one(
+    clean: Namespaces, macvlans: Macvlans, monkeypatch: pytest.MonkeyPatch, check: Check
+) -> None:
+    """A macvlan keeps no VLAN: the check is about its frames."""
+    macvlans.most = 1
+    with_sheet(clean, monkeypatch, 1)
+    said = list[str]()
+    monkeypatch.setattr(function_checks.upper_devices, "vlans_without_addresses", lambda *_: None)
+    monkeypatch.setattr(function_checks.upper_devices, "remove", lambda *_: [])
+    try:
+        check(clean.run, said.append)
+    except (CardFailure, Undecided) as found:
+        assert check is function_checks.keep_their_vlan and "frames without tag" in str(found)
+    assert any("1 virtual functions have carrier" in line for line in said)
+
+
+class Ports:
+    """Two ports of the dut, each with a verdict of its own."""
+
+    def __init__(self, clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+        paths = [SimpleNamespace(name=key, ends=(f"dut.{key}", f"peer.{key}")) for key in ("p0", "p1")]
+        monkeypatch.setattr(clean.run.bench, "paths", paths)
+        self.run, self.asked = clean.run, list[str]()
+
+    def judge(self, *verdicts: Exception | None) -> None:
+        def one(port: Port) -> None:
+            self.asked.append(port.name)
+            if (verdict := verdicts[len(self.asked) - 1]) is not None:
+                raise verdict
+
+        function_ports.each_port(self.run, one)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "found", "says"),
+    [
+        ((NotApplicable("a"), CardFailure("b")), CardFailure, "b"),
+        ((CardFailure("a"), CardFailure("b")), CardFailure, "a\nb"),
+        ((CardFailure("a"), BenchFault("b")), CardFailure, "a"),
+        ((Undecided("a"), CardFailure("b")), CardFailure, "b"),
+        ((NotApplicable("a"), Undecided("b")), Undecided, "b\na"),
+        ((NotApplicable("a"), None), Undecided, "a"),
+        ((None, NotApplicable("b")), Undecided, "b"),
+        ((NotApplicable("a"), NotApplicable("b")), NotApplicable, "a\nb"),
+        ((None, BenchFault("b")), BenchFault, "b"),
+        ((None, SheetSilent("b")), SheetSilent, "b"),
+    ],
+)
+def test_no_port_hides_what_another_one_fails(
+    clean: Namespaces,
+    monkeypatch: pytest.MonkeyPatch,
+    verdicts: tuple[Exception | None, ...],
+    found: type[Exception],
+    says: str,
+) -> None:
+    ports = Ports(clean, monkeypatch)
+    with pytest.raises(found, match=f"^{says}$") as caught:
+        ports.judge(*verdicts)
+    assert type(caught.value) is found and ports.asked == ["dut.p0", "dut.p1"]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        function_checks.made_and_removed,
+        function_checks.carry_frames,
+        function_checks.refuse_spoofed,
+        function_checks.keep_their_vlan,
+        function_checks.leave_other_ports,
+        function_checks.survive_their_port,
+    ],
+)
+def test_every_check_asks_every_port(clean: Namespaces, monkeypatch: pytest.MonkeyPatch, check: Check) -> None:
+    ports, asked = Ports(clean, monkeypatch), list[str]()
+
+    def offered(_: Run, port: Port) -> FunctionCount:
+        asked.append(port.name)
+        raise NotApplicable("none")
+
+    monkeypatch.setattr(function_checks, "offered", offered)
+    with pytest.raises(NotApplicable, match=r"^none$"):
+        check(ports.run, str)
+    assert asked == ["dut.p0", "dut.p1"]
 
 
 @pytest.mark.usefixtures("macvlans")
@@ -232,8 +382,14 @@ def test_a_function_that_ignores_its_vlan_is_charged_to_the_card(
 @pytest.mark.parametrize(
     ("defect", "check", "says"),
     [
-        ("unchecked", function_checks.refuse_spoofed, "its driver checks no addresses of functions: Operation not"),
-        ("no vlan", function_checks.keep_their_vlan, "its driver puts no function into a VLAN: Operation not"),
+        *(
+            (word, check, f"its driver {says}: {REFUSED_RULES[word]}")
+            for word in ("not supported", "not implemented", "without a word")
+            for check, says in (
+                (function_checks.refuse_spoofed, "checks no addresses of functions"),
+                (function_checks.keep_their_vlan, "puts no function into a VLAN"),
+            )
+        ),
         ("", function_checks.leave_other_ports, r"dut\.p0 .* is the only port of the dut on a path"),
     ],
 )
@@ -255,7 +411,7 @@ def test_functions_come_and_go_while_another_port_carries_frames(
     monkeypatch.setattr(clean.run.bench, "paths", paths)
     said = list[str]()
     function_checks.leave_other_ports(clean.run, said.append)
-    assert sum("frames of another port" in line for line in said) == 2
+    assert sum("frames of another port" in line for line in said) == 4, "both ways, for each port that makes functions"
     clean.spoil("drop")
     with pytest.raises((CardFailure, Undecided), match=r"frames of another port: .* arrived at"):
         function_checks.leave_other_ports(clean.run, str)

@@ -17,7 +17,8 @@ from niclab.hosts.linux_host import LinuxHost
 
 PCI = "0000:01:00.0"
 FOLDER = f"/sys/bus/pci/devices/{PCI}"
-COUNT = f"cd {FOLDER} && if [ -e sriov_totalvfs ]; then cat sriov_totalvfs sriov_numvfs; else echo none; fi"
+FILES = "sriov_totalvfs sriov_numvfs $(ls sriov_drivers_autoprobe 2> /dev/null)"
+COUNT = f"cd {FOLDER} && if [ -e sriov_totalvfs ]; then cat {FILES}; else echo none; fi"
 RULES = (
     '[{"ifindex":4,"ifname":"eth0","vfinfo_list":[{"vf":0,"link_type":"ether","address":"7e:7a:e9:36:e2:28",'
     '"broadcast":"ff:ff:ff:ff:ff:ff","vlan_list":[{"vlan":100}],"rate":{"max_tx":0,"min_tx":0},"spoofchk":true,'
@@ -28,6 +29,18 @@ RULES = (
 
 def test_counts_are_read() -> None:
     assert LinuxHost(FakeShell({COUNT: "7\n2\n"}), "dut").functions.count(PCI) == FunctionCount(7, 2)
+
+
+@pytest.mark.parametrize(("autoprobe", "binds"), [(None, True), ("1\n", True), ("0\n", False)])
+def test_a_system_says_whether_it_binds_drivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoprobe: str | None, binds: bool
+) -> None:
+    """Kernels before Linux 4.12 have no such file, and bind them."""
+    for name, text in {"totalvfs": "7\n", "numvfs": "2\n", "drivers_autoprobe": autoprobe}.items():
+        if text is not None:
+            (tmp_path / f"sriov_{name}").write_text(text)
+    monkeypatch.setattr(linux.LinuxFunctions, "_folder", lambda *_: str(tmp_path))
+    assert LinuxHost(_Here(), "dut").functions.count(PCI) == FunctionCount(7, 2, binds)
 
 
 @pytest.mark.parametrize("said", ["none\n", "0\n0\n"])
@@ -45,10 +58,10 @@ def test_counts_that_are_none_are_named(said: str) -> None:
 
 
 def test_a_number_that_is_refused_is_an_answer_and_rights_are_not() -> None:
-    change = f"echo 8 > {FOLDER}/sriov_numvfs"
-    refused = failed("sh: 1: echo: echo: I/O error\n")
+    change = f"/bin/echo 8 > {FOLDER}/sriov_numvfs"
+    refused = failed("/bin/echo: write error: Input/output error\n")
     told = LinuxHost(FakeShell({change: refused, COUNT: "7\n0\n"}), "dut").functions.set_count(PCI, 8)
-    assert (told.refused, told.now) == ("sh: 1: echo: echo: I/O error", FunctionCount(7, 0))
+    assert (told.refused, told.now) == ("/bin/echo: write error: Input/output error", FunctionCount(7, 0))
     denied = failed(f"sh: 1: cannot create {FOLDER}/sriov_numvfs: Permission denied\n")
     with pytest.raises(BenchFault, match="Permission denied"):
         LinuxHost(FakeShell({change: denied}), "dut").functions.set_count(PCI, 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +15,7 @@ from niclab.hosts.host import HostFirmware
 from niclab.hosts.linux_host import LinuxHost
 
 EEPROM = "ethtool -e eth0 raw on length 1024 | od -An -v -tx1"
-REGISTERS = "ethtool -d eth0 raw on | wc -c"
+REGISTERS = "ethtool -d eth0 raw on | od -An -v -tx1 -w1 | sort | uniq -c"
 LIGHT = "ethtool -p eth0 1"
 LOOKS: dict[str, Callable[[HostFirmware], object]] = {
     EEPROM: lambda card: card.eeprom("eth0", 1024),
@@ -40,11 +41,20 @@ def test_what_is_no_dump_is_refused(text: str) -> None:
 
 
 def test_registers_are_counted() -> None:
-    assert said(REGISTERS, "4580\n") == 4580
-    with pytest.raises(ReadError, match=r"^dut: `ethtool -d eth0 raw on`: cannot read wc -c: text 'x'; expected"):
+    assert said(REGISTERS, "   4500  00\n     80  ff\n") == 4580
+    with pytest.raises(ReadError, match=r"^dut: `ethtool -d eth0 raw on`: cannot read uniq -c: text 'x'; expected"):
         said(REGISTERS, "x")
     with pytest.raises(NotApplicable, match=r"^dut: eth0: its driver shows no registers"):
-        said(REGISTERS, "0\n")
+        said(REGISTERS, "")
+    with pytest.raises(LookFailed, match=r"^dut: `ethtool -d eth0 raw on` shows 0xff as each of 4580 bytes$"):
+        said(REGISTERS, "   4580  ff\n")
+    assert said(REGISTERS, "   4580  00\n") == 4580
+
+
+def test_the_tools_count_bytes() -> None:
+    counted = REGISTERS.partition(" | ")[2]
+    shown = subprocess.run(["bash", "-c", counted], input=b"\0\xff\xff\x10", capture_output=True, check=True)
+    assert said(REGISTERS, shown.stdout.decode()) == 4
 
 
 def test_a_light_says_nothing() -> None:

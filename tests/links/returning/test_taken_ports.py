@@ -14,7 +14,7 @@ from fake_parts import PING, FakeHost, FakeSsh, Nic, link_of
 
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.errors import NoDevice
 from niclab.hosts.host_records import PingResult
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
@@ -34,6 +34,7 @@ class Functions:
     def __init__(self, bench: FakeBench) -> None:
         self.bench, self.away, self.log = bench, set[str](), list[str]()
         self.resets = self.driver_resets = True
+        self.without_reset = set[str]()
         self.stays_away, self.refusal, self.stuck = set[str](), "", ""
         self.then: Callable[[Nic], object] = lambda _: None
         self.rings = 256
@@ -100,7 +101,7 @@ def functions(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> 
         "restoring_driver": lambda _, address, iface: f"bind {address} {iface}",
         "detach_driver": lambda self, address: made.take(self, address, "unbind"),
         "remove_function": lambda self, address: made.take(self, address, "remove"),
-        "can_reset_function": lambda *_: made.resets,
+        "can_reset_function": lambda _, address: made.resets and address not in made.without_reset,
         "reset_function": reset_function,
         "reset_interface": reset_interface,
         "rings": lambda _, iface: Rings(iface, *[RingSizes(made.rings, None, None, 256)] * 2),
@@ -285,5 +286,22 @@ def test_what_the_dut_cannot_do_is_left_out(functions: Functions) -> None:
     functions.resets = False
     with pytest.raises(NotApplicable) as caught:
         come_back(TakenBy.RESET)
-    no_way = "dut: the kernel knows no way to reset 0000:01:00.0 alone"
-    assert str(caught.value) == f"{no_way}; dut: enp1s0: its driver offers no reset"
+    assert str(caught.value).splitlines() == [
+        *(f"dut: the kernel knows no way to reset 0000:0{number}:00.0 alone" for number in (1, 2)),
+        *(f"dut: enp{number}s0: its driver offers no reset" for number in (1, 2)),
+    ]
+
+
+@pytest.mark.parametrize("lost", ["0000:01:00.0", "0000:02:00.0"])
+def test_one_function_without_a_way_is_undecided_and_the_other_is_taken(functions: Functions, lost: str) -> None:
+    functions.without_reset = {lost}
+    with pytest.raises(Undecided, match=f"^dut: the kernel knows no way to reset {re.escape(lost)} alone$"):
+        come_back(TakenBy.RESET)
+    assert sum("unbind" in line for line in functions.log) == 1
+    assert [line for line in functions.log if "driver" in line] == ["driver reset enp1s0", "driver reset enp2s0"]
+
+
+def test_a_failure_comes_before_another_function_without_a_way(functions: Functions) -> None:
+    functions.without_reset, functions.refusal = {"0000:01:00.0"}, "write error: Connection timed out"
+    with pytest.raises(CardFailure, match=r"^dut\.p1 .*: its function does not reset: write error"):
+        come_back(TakenBy.RESET)

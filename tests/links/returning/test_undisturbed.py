@@ -95,6 +95,15 @@ def test_a_wrong_sum_fails_where_the_sheet_has_one(memory: Memory, taken: Run) -
     assert str(caught.value).splitlines()[0] == f"dut.p0 (0000:01:00.0): {said}"
 
 
+@pytest.mark.parametrize("byte", [0x00, 0xFF])
+def test_an_eeprom_of_one_byte_fails(memory: Memory, byte: int) -> None:
+    """It is erased, or does not answer; its reads are all the same."""
+    memory.reads["enp2s0"] = [bytes([byte]) * EEPROM_BYTES]
+    said = f"reads 0x{byte:02x} as every byte of its EEPROM; expected its contents"
+    with pytest.raises(CardFailure, match=rf"^dut\.p1 \(0000:02:00\.0\): {said}$"):
+        Looks().every_eeprom_should_be_read_right()
+
+
 def test_an_eeprom_that_is_too_short_for_its_sum_fails(memory: Memory, taken: Run) -> None:
     memory.reads["enp1s0"] = [bytes(64)]
     given(taken, "intel-82574l")

@@ -12,13 +12,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 
-from niclab.bench.records import Port, Role, SiliconFact
+from niclab.bench.records import Port, SiliconFact
 from niclab.card import ExactFilter
 from niclab.checks.asked import Say, dut
 from niclab.core.verdict import CardFailure, NotApplicable, blame, fail_with
 from niclab.frames.exchange import FrameBench, exchange, strange_addresses
 from niclab.frames.frame_agents import FrameAgents, port_addresses
-from niclab.frames.functions.function_ports import made, offered, require_links
+from niclab.frames.functions.function_ports import each_port, made, offered, require_links
 from niclab.frames.ledger import Leg
 from niclab.frames.spec import Arrives, FrameSpec, FrameStream
 from niclab.links.upper import upper_devices
@@ -57,9 +57,9 @@ class _Sending:
         ]
 
 
-def _port(run: Run) -> Port:
-    """The port of the dut whose functions are looked at, where one port is enough."""
-    return run.bench.end(run.bench.paths[0], Role.DUT)
+def _few(run: Run, port: Port) -> int:
+    """Count the functions of a check whose question more of them would only repeat."""
+    return min(FEW, offered(run, port).most)
 
 
 def made_and_removed(run: Run, say: Say) -> None:
@@ -73,16 +73,19 @@ def made_and_removed(run: Run, say: Say) -> None:
         CardFailure: A port offers another number than the sheet says, does not make them, two have one address, one
             gets no interface or no link, or one does not go.
     """
-    for port in (run.bench.end(path, Role.DUT) for path in run.bench.paths):
-        most = offered(run, port).most
-        for count in dict.fromkeys((1, most)):
-            with made(run, port, count, say) as functions:
-                macs = port_addresses(run, [port, *functions])
-                by_mac = dict[str, list[str]]()
-                for each, mac in macs.items():
-                    by_mac.setdefault(mac, []).append(each.place)
-                fail_with([f"{', '.join(who)}: all have MAC address {mac}" for mac, who in by_mac.items() if who[1:]])
-                say(f"{port.name}: {count} of {most} virtual functions: {', '.join(macs[each] for each in functions)}")
+    each_port(run, lambda port: _made_and_removed(run, port, say))
+
+
+def _made_and_removed(run: Run, port: Port, say: Say) -> None:
+    most = offered(run, port).most
+    for count in dict.fromkeys((1, most)):
+        with made(run, port, count, say) as functions:
+            macs = port_addresses(run, [port, *functions])
+            by_mac = dict[str, list[str]]()
+            for each, mac in macs.items():
+                by_mac.setdefault(mac, []).append(each.place)
+            fail_with([f"{', '.join(who)}: all have MAC address {mac}" for mac, who in by_mac.items() if who[1:]])
+            say(f"{port.name}: {count} of {most} virtual functions: {', '.join(macs[each] for each in functions)}")
 
 
 def carry_frames(run: Run, say: Say) -> None:
@@ -98,7 +101,10 @@ def carry_frames(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A frame is lost or damaged, comes twice, out of order, or to another function or port.
     """
-    port = _port(run)
+    each_port(run, lambda port: _carry_frames(run, port, say))
+
+
+def _carry_frames(run: Run, port: Port, say: Say) -> None:
     with made(run, port, offered(run, port).most, say) as functions:
         sending = _Sending(run, port, functions)
         (nobody,) = strange_addresses(1, SEED)
@@ -126,13 +132,16 @@ def refuse_spoofed(run: Run, say: Say) -> None:
         CardFailure: One gets out, or one that is right does not.
         Deviation: The bench declares that its emulated card lets them out.
     """
-    port = _port(run)
-    offered(run, port)
+    each_port(run, lambda port: _refuse_spoofed(run, port, say))
+
+
+def _refuse_spoofed(run: Run, port: Port, say: Say) -> None:
+    few = _few(run, port)
     if declared := run.bench.deviation(run.card.name, SiliconFact.SPOOF_CHECK):
         raise declared.verdict("refused")
-    with made(run, port, FEW, say) as functions:
+    with made(run, port, few, say) as functions:
         sending = _Sending(run, port, functions)
-        for number in range(FEW):
+        for number in range(few):
             _require_spoof_check(run, port, number)
         (strange,) = strange_addresses(1, SEED + 1)
         right = [sending.stream("frames from its own address", each, sending.peer) for each in functions]
@@ -148,11 +157,15 @@ def refuse_spoofed(run: Run, say: Say) -> None:
 def _require_spoof_check(run: Run, port: Port, number: int) -> None:
     attempt = dut(run).functions.set_spoof_check(run.interface(port), number, True)
     shown = {each.number: each.spoof_check for each in attempt.now}.get(number)
-    if attempt.refused is not None and shown is not True:
+    if attempt.not_offered and shown is not True:
         raise NotApplicable(f"{port.place}: its driver checks no addresses of functions: {attempt.refused}")
     if shown is not True:
         said = f"{port.place}: virtual function {number}: spoof check was switched on, it shows {shown}"
-        raise CardFailure(f"{said}; expected it on")
+        raise CardFailure(f"{said}{_refusal(attempt.refused)}; expected it on")
+
+
+def _refusal(words: str | None) -> str:
+    return f", refused: {words}" if words else ""
 
 
 def _got_out(leg: Leg) -> list[str]:
@@ -174,11 +187,13 @@ def keep_their_vlan(run: Run, say: Say) -> None:
     Raises:
         CardFailure: The VLAN is not taken, a frame leaves with another tag or none, or arrives from another VLAN.
     """
-    port = _port(run)
-    offered(run, port)
-    with made(run, port, FEW, say) as functions, ExitStack() as undoing:
+    each_port(run, lambda port: _keep_vlan(run, port, say))
+
+
+def _keep_vlan(run: Run, port: Port, say: Say) -> None:
+    with made(run, port, _few(run, port), say) as functions, ExitStack() as undoing:
         sending = _Sending(run, port, functions)
-        inside, outside = functions[:2]
+        inside, *outside = functions
         _set_vlan(run, port)
         tagged = upper_devices.vlans_without_addresses(run, sending.peer, (VLAN, OTHER_VLAN))
         undoing.callback(lambda: blame(upper_devices.remove(run, tagged)))
@@ -190,7 +205,8 @@ def keep_their_vlan(run: Run, say: Say) -> None:
         ]
         untouched = [
             sending.stream("frames next to the VLAN", *ends)
-            for ends in ((sending.peer, outside), (outside, sending.peer))
+            for each in outside
+            for ends in ((sending.peer, each), (each, sending.peer))
         ]
         exchange(run, [replace(out, tags=(VLAN,)), replace(own, tags=()), *others, *untouched], say)
 
@@ -198,11 +214,11 @@ def keep_their_vlan(run: Run, say: Say) -> None:
 def _set_vlan(run: Run, port: Port) -> None:
     attempt = dut(run).functions.set_vlan(run.interface(port), 0, VLAN)
     shown = {each.number: each.vlan for each in attempt.now}.get(0)
-    if attempt.refused is not None:
+    if attempt.not_offered:
         raise NotApplicable(f"{port.place}: its driver puts no function into a VLAN: {attempt.refused}")
-    if shown != VLAN:
+    if attempt.refused is not None or shown != VLAN:
         said = f"{port.place}: virtual function 0 was put into VLAN {VLAN}, it shows {shown}"
-        raise CardFailure(f"{said}; expected {VLAN}")
+        raise CardFailure(f"{said}{_refusal(attempt.refused)}; expected {VLAN}")
 
 
 def leave_other_ports(run: Run, say: Say) -> None:
@@ -216,7 +232,10 @@ def leave_other_ports(run: Run, say: Say) -> None:
         CardFailure: A frame of another port is lost or damaged, or they are not made or do not go.
         NotApplicable: The dut has one port on a path.
     """
-    port = _port(run)
+    each_port(run, lambda port: _leave_other_ports(run, port, say))
+
+
+def _leave_other_ports(run: Run, port: Port, say: Say) -> None:
     most, bench = offered(run, port).most, FrameBench(run)
     others = [each for each in bench.ports if each not in (port, run.bench.partner(port))]
     if not others:
@@ -241,9 +260,11 @@ def survive_their_port(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A link does not return in time, or frames do not pass.
     """
-    port = _port(run)
-    offered(run, port)
-    with made(run, port, FEW, say) as functions:
+    each_port(run, lambda port: _survive_port(run, port, say))
+
+
+def _survive_port(run: Run, port: Port, say: Say) -> None:
+    with made(run, port, _few(run, port), say) as functions:
         host, iface = dut(run), run.interface(port)
         with put_back(run, run.server_of(port), port.name, f"{iface} goes down", host.undo.link(iface, True), iface):
             host.links.set_link(iface, False)

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from niclab.bench.records import Port, Role
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import (
+    BenchFault,
+    CardFailure,
+    Deviation,
+    NotApplicable,
+    SheetSilent,
+    SheetUnknown,
+    Undecided,
+    fail_with,
+    require_judged,
+)
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.functions.function_records import FunctionCount, VirtualFunction
@@ -26,6 +36,44 @@ LINK_WITHIN_S = 30.0
 NO_MEMORY = "Cannot allocate memory"
 """ENOMEM of sriov_enable() (Linux kernel 6.1, pci/iov.c): the server's firmware has left no addresses or bus numbers
 for functions, or the kernel has no memory."""
+
+NO_OPERATION = "No such file or directory"
+"""ENOENT of sriov_numvfs: the driver has no sriov_configure() (Linux kernel 6.1, pci/iov.c, sriov_numvfs_store())."""
+FOR_GUESTS = {"vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio"}
+"""Drivers that keep a function for somebody else, and make no interface."""
+
+
+def each_port(run: Run, judge: Callable[[Port], None]) -> None:
+    """Judge every port of the dut that has a path: none that cannot be judged hides the failure of another one.
+
+    Args:
+        run: The current run.
+        judge: Judges one port.
+
+    Raises:
+        CardFailure: A port fails.
+        BenchFault: At once, after the failures of ports before, as where the sheet is silent or the bench deviates.
+        Undecided: A port is, or some can be judged and others not.
+        NotApplicable: No port can be judged.
+    """
+    failed, doubts, without = list[str](), list[str](), list[str]()
+    ports = [run.bench.end(path, Role.DUT) for path in run.bench.paths]
+    for port in ports:
+        try:
+            judge(port)
+        except CardFailure as failure:
+            failed.append(str(failure))
+        except Undecided as doubt:
+            doubts.append(str(doubt))
+        except (BenchFault, SheetSilent, SheetUnknown, Deviation):
+            fail_with(failed)
+            raise
+        except NotApplicable as reason:
+            without.append(str(reason))
+    fail_with(failed)
+    if doubts:
+        raise Undecided("\n".join(dict.fromkeys([*doubts, *without])))
+    require_judged(without, some=len(without) < len(ports))
 
 
 def offered(run: Run, port: Port) -> FunctionCount:
@@ -120,14 +168,34 @@ def _made(run: Run, port: Port, count: int) -> list[Port]:
         if attempt.refused and NO_MEMORY in attempt.refused:
             cause = "the server has no PCI resources for them: its firmware (BIOS) must have SR-IOV and 64-bit BARs"
             raise BenchFault(f"{said}; {cause} (MMIO above 4 GB) switched on")
+        if attempt.not_offered or NO_OPERATION in (attempt.refused or ""):
+            said += "; its driver makes none by sysfs"
+            raise NotApplicable(said) if run.card.virtual_functions is None else Undecided(said)
         raise CardFailure(said)
     found = _bound(run, port, count)
-    if nameless := [each.pci for each in found if each.iface is None]:
-        problem = f"virtual functions {', '.join(nameless)} have no interface after {BOUND_WITHIN_S:g} s"
-        raise CardFailure(f"{port.place}: {problem}; expected a driver to take each of {count}")
+    _require_interfaces(run, port, found, attempt.now.autoprobe)
     functions = [Port(Role.DUT, f"{port.key}v{each.number}", each.pci, None, None) for each in found]
     run.interfaces.update({mine: each.iface for mine, each in zip(functions, found, strict=True) if each.iface})
     return functions
+
+
+def _require_interfaces(run: Run, port: Port, found: Sequence[VirtualFunction], autoprobe: bool) -> None:
+    """See that each function has an interface. A driver that takes one of them is there for the others."""
+    nameless = [each.pci for each in found if each.iface is None]
+    if not nameless:
+        return
+    devices = [dut(run).pci.device(address) for address in nameless]
+    drivers = {device.driver for device in devices if device.driver}
+    said = f"{port.place}: virtual functions {', '.join(nameless)} have no interface after {BOUND_WITHIN_S:g} s"
+    if others := drivers & FOR_GUESTS:
+        raise BenchFault(f"{said}: the dut gives them to {', '.join(sorted(others))}; expected a network driver")
+    if drivers or len(nameless) < len(found):
+        raise CardFailure(f"{said}; expected a driver to take each of {len(found)}")
+    if not autoprobe:
+        raise BenchFault(f"{said}: the dut binds no driver to them; expected sriov_drivers_autoprobe 1")
+    ids = ", ".join(sorted({f"{device.vendor_id}:{device.device_id}" for device in devices}))
+    why = "it is not installed, is on a list of modules that are not loaded, or fails with them"
+    raise Undecided(f"{said}, and no driver; expected the driver of PCI ids {ids} on the dut: {why}")
 
 
 def _bound(run: Run, port: Port, count: int) -> Sequence[VirtualFunction]:

@@ -16,6 +16,7 @@ from niclab.hosts.linux_commands import LinuxCommands
 from niclab.hosts.settings.settings_records import Attempt
 
 _FLASH_TIMEOUT_S = 600
+_COUNTS = re.compile(r"( *\d+ +[0-9a-f]{2}\n)*")
 _BYTES = re.compile(r"(\s+[0-9a-f]{2})+\s*")
 
 
@@ -58,13 +59,16 @@ class LinuxFirmware(LinuxCommands):
 
         Raises:
             NotApplicable: The driver shows none.
-            LookFailed: It shows some, and could not read them.
+            LookFailed: It shows some, and could not read them, or every byte is 0xff: the card does not answer.
         """
         command = f"ethtool -d {interface_name(self.name, iface)} raw on"
-        count = self._understood(command, _read_count, self._looked(f"{command} | wc -c", iface, "no registers"))
-        if count == 0:
+        text = self._looked(f"{command} | od -An -v -tx1 -w1 | sort | uniq -c", iface, "no registers")
+        counts = self._understood(command, _read_counts, text)
+        if not counts:
             raise NotApplicable(f"{self.name}: {iface}: its driver shows no registers (none of them)")
-        return count
+        if set(counts) == {"ff"}:
+            raise LookFailed(f"{self.name}: `{command}` shows 0xff as each of {counts['ff']} bytes")
+        return sum(counts.values())
 
     def identify(self, iface: str, seconds: int) -> None:
         """Let the light of a port blink for a time.
@@ -93,7 +97,8 @@ def _read_bytes(text: str) -> bytes:
     return bytes.fromhex(text)
 
 
-def _read_count(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise unreadable("wc -c", "text", text, "a number")
-    return int(text)
+def _read_counts(text: str) -> dict[str, int]:
+    """Read how often each byte comes."""
+    if not _COUNTS.fullmatch(text):
+        raise unreadable("uniq -c", "text", text, "counts of bytes as od -tx1 prints them")
+    return {byte: int(count) for count, byte in map(str.split, text.splitlines())}

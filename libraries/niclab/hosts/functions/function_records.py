@@ -14,10 +14,14 @@ from niclab.hosts.errors import unreadable
 
 @dataclass(frozen=True)
 class FunctionCount:
-    """``most``: how many virtual functions a port can have; ``now``: how many it has."""
+    """``most``: how many virtual functions a port can have; ``now``: how many it has.
+
+    ``autoprobe``: the system binds their driver to those that are made.
+    """
 
     most: int
     now: int
+    autoprobe: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,10 @@ NONE = "none"
 
 
 def read_function_count(text: str) -> FunctionCount | None:
-    """Read ``sriov_totalvfs`` and ``sriov_numvfs``; None where the device has no such files, or offers none.
+    """Read the files of sysfs; None where the device has no such files, or offers none.
 
     Args:
-        text: Both numbers, one a line, or ``none``.
+        text: ``sriov_totalvfs``, ``sriov_numvfs`` and, since Linux 4.12, ``sriov_drivers_autoprobe``; or ``none``.
 
     Raises:
         ReadError: It is neither.
@@ -69,10 +73,10 @@ def read_function_count(text: str) -> FunctionCount | None:
     if text.strip() == NONE:
         return None
     words = text.split()
-    if len(words) != 2 or not all(word.isdecimal() for word in words):
+    if len(words) not in (2, 3) or not all(word.isdecimal() for word in words):
         raise unreadable("virtual functions", "counts", text, "sriov_totalvfs and sriov_numvfs, or none")
-    most, now = map(int, words)
-    return FunctionCount(most, now) if most else None
+    most, now, *autoprobe = map(int, words)
+    return FunctionCount(most, now, all(autoprobe)) if most else None
 
 
 def read_functions(text: str) -> tuple[VirtualFunction, ...]:

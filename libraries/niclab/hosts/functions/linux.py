@@ -18,6 +18,8 @@ from niclab.hosts.settings.settings_records import Attempt
 
 MODULES = "/proc/modules"
 """Not there where the kernel has everything in itself."""
+COUNTS = "sriov_totalvfs sriov_numvfs $(ls sriov_drivers_autoprobe 2> /dev/null)"
+"""Kernels before Linux 4.12 have no third one, and bind drivers."""
 MADE_WITHIN_S = 120
 """Assumption: a driver looks at one function after the other, some for seconds."""
 
@@ -31,15 +33,15 @@ class LinuxFunctions(LinuxCommands):
         Raises:
             NotOffered: The port has none, or its driver, the kernel or the server's firmware offers none.
         """
-        show = f"cd {self._folder(address)} && if [ -e sriov_totalvfs ]; then cat sriov_totalvfs sriov_numvfs"
+        show = f"cd {self._folder(address)} && if [ -e sriov_totalvfs ]; then cat {COUNTS}"
         found = self._read(f"{show}; else echo {NONE}; fi", read_function_count)
         if found is None:
             raise NotOffered(f"{self.name}: {address}: the system offers no virtual functions (sriov_totalvfs)")
         return found
 
     def set_count(self, address: str, count: int) -> Attempt[FunctionCount]:
-        """Let a port have so many: 0, or any number where it has none."""
-        change = f"echo {int(count)} > {self._folder(address)}/sriov_numvfs"
+        """Let a port have so many: 0, or any number where it has none. The echo of dash says no reason of a refusal."""
+        change = f"/bin/echo {int(count)} > {self._folder(address)}/sriov_numvfs"
         return Attempt(self._told(change, timeout_s=MADE_WITHIN_S), self.count(address))
 
     def functions(self, address: str) -> tuple[VirtualFunction, ...]:

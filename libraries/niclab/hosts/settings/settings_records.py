@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_NOT_OFFERED = ("ot supported", "Function not implemented", "Unknown error 524")
+"""EOPNOTSUPP, ENOSYS and the kernel's own ENOTSUPP, which strerror() does not know (bnxt_en, Linux kernel 6.1)."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,11 @@ class Attempt(Generic[T]):
 
     refused: str | None
     now: T
+
+    @property
+    def not_offered(self) -> bool:
+        """Is the driver without this setting, by the words of the refusal? Another refusal is an error of its own."""
+        return self.refused is not None and any(word in self.refused for word in _NOT_OFFERED)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ _LEAST_BYTES = 256
 _UNASSIGNED = range(0x30, 0x80)
 """Identifiers that SFF-8024 leaves free (table 4-1), but for the first of them: a later revision may assign those."""
 
+_MIXED_UP = "?"
+"""In a name, which is ASCII in every module: other fields were read for it."""
+
 
 class UnknownKind(NotApplicable):
     """A module of a kind whose memory the lab does not read."""
@@ -66,17 +69,19 @@ def read_module(place: str, memory: bytes) -> ModuleData:
 def require_read_right(run: Run, say: Callable[[str], object]) -> None:
     """See that reads of a module agree, its checksums are right, and its own readings are within its own limits.
 
-    A limit counts as left where every read is beyond it. Temperature and received power beyond an alarm decide nothing:
-    the server's air, the fibre and the far end have their part in them.
+    A limit counts as left where every read is beyond it. Only the supply voltage is the card's alone. The others decide
+    nothing: the server's air, the fibre and the far end have their part in temperature and received power, and a laser
+    grows old. Neither does a wrong checksum that every read shows: a vendor may have written it into the module.
 
     Args:
         run: The qualification run.
         say: Takes what each module is and reads.
 
     Raises:
-        CardFailure: Naming what is wrong, of each port of the dut.
-        Undecided: The temperature or the received power of a module is where it alarms, or the driver shows some
-            modules and not another one, or one is of a kind that is not read.
+        CardFailure: Naming what is wrong, of each port of the dut: reads differ, fields are mixed up, or the supply
+            voltage is where a module alarms.
+        Undecided: Another reading of a module is where it alarms, or every read has the same wrong checksum, or the
+            driver shows some modules and not another one, or one is of a kind that is not read.
         NotApplicable: No port has a module whose memory is shown and read; why, for each.
     """
     require_cages(run.card)
@@ -95,8 +100,10 @@ def require_read_right(run: Run, say: Callable[[str], object]) -> None:
             without.append(error)
             continue
         _describe(port, modules[-1], say)
-        troubles += map(port.trouble, _wrong(modules))
-        if _beyond([module.surroundings for module in modules]):
+        wrong, unclear = _wrong(modules)
+        troubles += map(port.trouble, wrong)
+        doubts += [f"{port.place} {line}" for line in unclear]
+        if _beyond([module.surroundings + _of_laser(module) for module in modules]):
             doubts += _lasting_doubts(run, port)
     blame(troubles)
     if doubts:
@@ -131,11 +138,16 @@ def _needs_modules(card: Card) -> bool:
 
 
 def _lasting_doubts(run: Run, port: Port) -> list[str]:
-    """The surroundings that stay beyond an alarm: a module measures a link that came up just now a little later."""
+    """The readings that stay beyond an alarm: a module measures a link that came up just now a little later.
+
+    A laser without a link may be off.
+    """
     host, iface = run.server_of(port).host, run.interface(port)
 
     def doubts() -> list[str]:
-        return _beyond([read_module(port.place, host.links.module_memory(iface)).surroundings])
+        module = read_module(port.place, host.links.module_memory(iface))
+        has_link = host.links.await_carrier(iface, True, 0)
+        return _beyond([module.surroundings + tuple(each for each in _of_laser(module) if each.value or has_link)])
 
     return [f"{port.place} {line}" for line in persistent_problems(doubts, within=SETTLES_WITHIN_S)]
 
@@ -163,7 +175,8 @@ def _differences(memories: Sequence[bytes]) -> list[str]:
     return []
 
 
-def _wrong(modules: Sequence[ModuleData]) -> list[str]:
+def _wrong(modules: Sequence[ModuleData]) -> tuple[list[str], list[str]]:
+    """The problems of the card, and those that may be the module's own."""
     first = modules[0].fixed
     changed = [
         f"reads its module otherwise in read {number} of {len(modules)}, first at byte "
@@ -178,8 +191,15 @@ def _wrong(modules: Sequence[ModuleData]) -> list[str]:
         for each in module.checksums
         if each.stored != each.summed
     ]
-    measured = [tuple(each for each in module.own if each.value) for module in modules]
-    return [*changed[:1], *dict.fromkeys(sums), *_beyond(measured)]
+    supply = [tuple(each for each in module.own if each not in _of_laser(module)) for module in modules]
+    of_card = bool(changed) or any(_MIXED_UP in module.vendor + module.part_number for module in modules)
+    wrong, unclear = (sums, []) if of_card else ([], [f"{line}, in each of {len(modules)} reads" for line in sums])
+    return [*changed[:1], *dict.fromkeys(wrong), *_beyond(supply)], list(dict.fromkeys(unclear))
+
+
+def _of_laser(module: ModuleData) -> tuple[ModuleReading, ...]:
+    """The readings of lanes that send; and a supply of 0 V, which no module has that answers."""
+    return tuple(each for each in module.own if each.unit != "V" or not each.value)
 
 
 def _first_change(one: bytes, other: bytes) -> int:

@@ -24,7 +24,7 @@ def require_right(run: Run, say: Say) -> None:
         say: Takes what was read of each port.
 
     Raises:
-        CardFailure: Two reads differ, one fails, or the sum is another one.
+        CardFailure: Two reads differ, one fails, every byte is the same, or the sum is another one.
         BenchFault: The dut does not answer.
         NotApplicable: The system or the driver shows no EEPROM of any port.
         Undecided: It shows that of some ports, and of others none.
@@ -43,7 +43,7 @@ def require_right(run: Run, say: Say) -> None:
         say(f"{port.name}: {len(first)} bytes of EEPROM")
         differences = other_byte(first, second)
         problems += [f"{port.place}: {name} {now}; expected {was}, as read before" for name, was, now in differences]
-        problems += [] if differences else _sum_problems(run.card, port, first)
+        problems += [] if differences else [*_sum_problems(run.card, port, first), *_blank(port, first)]
     fail_with(problems)
     require_judged(without, some=len(without) < len(ports))
 
@@ -66,6 +66,13 @@ def other_byte(before: bytes | None, now: bytes | None) -> list[tuple[str, str, 
         return []
     at = differing[0]
     return [(f"EEPROM byte 0x{at:04x}", f"0x{before[at]:02x}", f"0x{now[at]:02x} ({len(differing)} differ)")]
+
+
+def _blank(port: Port, memory: bytes) -> list[str]:
+    """The problem of an EEPROM that is erased, or does not answer; empty where it has contents."""
+    if len(set(memory)) != 1:
+        return []
+    return [f"{port.place}: reads 0x{memory[0]:02x} as every byte of its EEPROM; expected its contents"]
 
 
 def _sum_problems(card: Card, port: Port, memory: bytes) -> list[str]:

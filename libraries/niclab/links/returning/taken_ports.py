@@ -11,7 +11,7 @@ from niclab.bench.records import Port, Role
 from niclab.checks.driver import RELOAD_DEADLINE_S
 from niclab.core.parallel import at_once
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, Blamed, Charge, NotApplicable, blame_charged, fail_with
+from niclab.core.verdict import BenchFault, Blamed, Charge, NotApplicable, blame_charged, fail_with, require_judged
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.host import Host
 from niclab.links import carrier, link_checks
@@ -61,23 +61,39 @@ def require_return(run: Run, ways: Sequence[Taking], rounds: int, say: Callable[
         CardFailure: A port does not come back, is another one than before, has no link in time or carries no traffic,
             or another port was disturbed.
         BenchFault: Only a port of the peer has no link, or the function could not be taken away.
-        Undecided: An answer came too late to decide, or a server stood still while pings were lost.
+        Undecided: An answer came too late to decide, a server stood still while pings were lost, or one function can
+            be taken in a way and another one cannot.
         NotApplicable: The dut can do none of it, or the sheet does not know the limit.
     """
     link_checks.require_up(run, say)
     functions = dict[str, list[Port]]()
     for port in run.ports(Role.DUT):
         functions.setdefault(port.pci, []).append(port)
-    reasons = list[str]()
+    differing, without, some = list[str](), list[str](), False
     for way in ways:
-        try:
-            for number in range(max(rounds, len(functions))):
-                _round(run, list(functions.values())[number % len(functions)], way, say)
-        except NotApplicable as reason:
-            say(str(reason))
-            reasons.append(str(reason))
-    if len(reasons) == len(ways):
-        raise NotApplicable("; ".join(reasons))
+        reasons = _rounds(run, list(functions.values()), way, rounds, say)
+        (differing if len(reasons) < len(functions) else without).extend(reasons)
+        some |= len(reasons) < len(functions)
+    require_judged(differing if some else without, some=some)
+
+
+def _rounds(
+    run: Run, functions: Sequence[Sequence[Port]], way: Taking, rounds: int, say: Callable[[str], object]
+) -> list[str]:
+    """Take the functions in turn.
+
+    Returns:
+        The reason of each function that cannot be taken in this way.
+    """
+    without = dict[int, str]()
+    for number in range(max(rounds, len(functions))):
+        if (which := number % len(functions)) not in without:
+            try:
+                _round(run, functions[which], way, say)
+            except NotApplicable as reason:
+                say(str(reason))
+                without[which] = str(reason)
+    return list(without.values())
 
 
 def _round(run: Run, ports: Sequence[Port], way: Taking, say: Callable[[str], object]) -> None:
