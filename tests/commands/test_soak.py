@@ -21,7 +21,9 @@ from niclab.frames.soak import soaking
 from niclab.frames.soak.soak_series import Cycle, SoakFigure, SoakMeasure
 from niclab.frames.soak.soaking import Soaked
 from niclab.run.run import Run, acquired
+from niclab.run.watching.carrier_watch import CarrierWatch
 from niclab.run.watching.hygiene import BenchHygiene
+from niclab.run.watching.kernel_watch import KernelWatch
 
 RATE = SoakMeasure(SoakFigure.RATE, "dut.p0 sends")
 STEADY = [Cycle(60.0 * n, {RATE: 900.0}) for n in range(12)]
@@ -30,11 +32,17 @@ Soaking = Callable[[Run, Soaked], object]
 
 
 @pytest.fixture
-def soaks(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> Callable[[Soaking], tuple[int, Path]]:
-    """Run the command; the soak itself does what a test says."""
+def soaks(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, Path]]:
+    """Run the command; the soak itself looks at both kernels for some time, and does what a test says."""
+    now = 1000.0
+    monkeypatch.setattr(CarrierWatch, "clock", lambda _: now)
 
-    def run(soaking: Soaking) -> tuple[int, Path]:
+    def run(soaking: Soaking, seconds: float = 600.0) -> tuple[int, Path]:
         def soaked(run: Run, made: Soaked, show: Callable[[], object], *_: Any) -> None:
+            nonlocal now
+            for _looks in range(3):
+                now += seconds
+                run.part(KernelWatch).look()
             show()
             soaking(run, made)
             show()
@@ -98,6 +106,13 @@ def test_a_signal_ends_it_and_the_bench_is_put_back(soaks: Callable[[Soaking], t
     status, _ = soaks(lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     assert status == ExitStatus.BENCH_FAULT
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_carriers_that_nobody_watched_are_undecided(soaks: Callable[..., tuple[int, Path]]) -> None:
+    status, folder = soaks(lambda _, made: made.cycles.extend(STEADY), seconds=0.0)
+    (found,) = json.loads((folder / "soak.json").read_text())["findings"]
+    assert status == ExitStatus.UNDECIDED
+    assert found.startswith("Undecided: carrier: 0 % of the run was watched; expected at least 30 %")
 
 
 def end() -> None:

@@ -20,11 +20,11 @@ from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import handed_out
 from niclab.frames.soak.soak_series import drifts
-from niclab.frames.soak.soaking import Soaked, soak
+from niclab.frames.soak.soaking import Finding, Soaked, soak
 from niclab.links import wiring
 from niclab.report import now, write_atomically, write_json
 from niclab.report.evidence.runfolder import subject_of
-from niclab.report.own_checks.carrier_check import carrier_check
+from niclab.report.own_checks.carrier_check import carrier_check, kept_carrier
 from niclab.report.pages.charts import ChartLine, LineChart, Point
 from niclab.report.verdicts import Verdict
 from niclab.run.acquiring import ready
@@ -95,9 +95,7 @@ def run(
         _noted(soaked),
     ):
         soak(taken, soaked, lambda: keep(folder, about, soaked, over=False), _say)
-    carrier = carrier_check(folder)
-    if carrier is not None and carrier.verdict in _OF_CARRIER:
-        soaked.events.append(_OF_CARRIER[carrier.verdict](carrier.message))
+    soaked.events += _of_carriers(folder)
     keep(folder, about, soaked, over=True)
     found = soaked.findings()
     for each in found:
@@ -106,6 +104,15 @@ def run(
     said = "nothing was wrong" if status is None else status.name.lower().replace("_", " ")
     print(f"{len(soaked.cycles)} cycles: {said}: {folder}", flush=True)
     return ExitStatus.CERTIFIED if status is None else status
+
+
+def _of_carriers(folder: Path) -> list[Finding]:
+    """Nobody touches a link in a soak, so that carriers that were not watched are none that stayed."""
+    carrier = carrier_check(folder)
+    if carrier is None:
+        return [Undecided(f"carrier: {kept_carrier(folder) or 'not watched'}")]
+    kind = _OF_CARRIER.get(carrier.verdict)
+    return [kind(carrier.message)] if kind else []
 
 
 class SoakEnded(BaseException):
