@@ -150,7 +150,7 @@ def test_only_who_insists_ends_what_puts_the_bench_back(
     monkeypatch.setattr(BenchHygiene, "finish", insisting)
     status, folder = soaks(lambda *_: end())
     assert status == ExitStatus.BENCH_FAULT and reached == [0, 1]
-    assert "niclab restore" in json.loads((folder / "soak.json").read_text())["findings"][0]
+    assert "niclab restore" in json.loads((folder / "soak.json").read_text())["findings"][1]
 
 
 def test_a_first_signal_while_the_bench_is_put_back_changes_nothing(
