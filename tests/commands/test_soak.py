@@ -7,17 +7,23 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fake_bench import FakeBench
 
+from niclab.bench.records import Role
 from niclab.commands import cli, soak
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.frames.soak import soaking
 from niclab.frames.soak.soak_series import Cycle, SoakFigure, SoakMeasure
 from niclab.frames.soak.soaking import Soaked
 from niclab.run.run import Run, acquired
+from niclab.run.watching.carrier_watch import CarrierWatch
+from niclab.run.watching.hygiene import BenchHygiene
+from niclab.run.watching.kernel_watch import KernelWatch
 
 RATE = SoakMeasure(SoakFigure.RATE, "dut.p0 sends")
 STEADY = [Cycle(60.0 * n, {RATE: 900.0}) for n in range(12)]
@@ -26,11 +32,17 @@ Soaking = Callable[[Run, Soaked], object]
 
 
 @pytest.fixture
-def soaks(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> Callable[[Soaking], tuple[int, Path]]:
-    """Run the command; the soak itself does what a test says."""
+def soaks(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, Path]]:
+    """Run the command; the soak itself looks at both kernels for some time, and does what a test says."""
+    now = 1000.0
+    monkeypatch.setattr(CarrierWatch, "clock", lambda _: now)
 
-    def run(soaking: Soaking) -> tuple[int, Path]:
+    def run(soaking: Soaking, seconds: float = 600.0) -> tuple[int, Path]:
         def soaked(run: Run, made: Soaked, show: Callable[[], object], *_: Any) -> None:
+            nonlocal now
+            for _looks in range(3):
+                now += seconds
+                run.part(KernelWatch).look()
             show()
             soaking(run, made)
             show()
@@ -82,10 +94,9 @@ def test_what_happened_is_the_status(
     assert "<lost>" not in (folder / "soak.html").read_text()
 
 
-def test_a_rate_that_falls_is_the_cards_to_be_proven(soaks: Callable[[Soaking], tuple[int, Path]]) -> None:
-    """Without the pace of the servers nothing keeps it from being the card's."""
+def test_a_rate_that_falls_is_undecided(soaks: Callable[[Soaking], tuple[int, Path]]) -> None:
     status, folder = soaks(lambda _, made: made.cycles.extend(FALLING))
-    assert status == ExitStatus.CARD_FAILURE
+    assert status == ExitStatus.UNDECIDED
     assert "changed by -" in json.loads((folder / "soak.json").read_text())["findings"][0]
 
 
@@ -94,6 +105,69 @@ def test_a_signal_ends_it_and_the_bench_is_put_back(soaks: Callable[[Soaking], t
     status, _ = soaks(lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     assert status == ExitStatus.BENCH_FAULT
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_carriers_that_nobody_watched_are_undecided(soaks: Callable[..., tuple[int, Path]]) -> None:
+    status, folder = soaks(lambda _, made: made.cycles.extend(STEADY), seconds=0.0)
+    (found,) = json.loads((folder / "soak.json").read_text())["findings"]
+    assert status == ExitStatus.UNDECIDED
+    assert found.startswith("Undecided: carrier: 0 % of the run was watched; expected at least 30 %")
+
+
+def end() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_while_the_bmc_is_asked_ends_it(
+    soaks: Callable[[Soaking], tuple[int, Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A BMC that does not answer is no fault of a soak: an end must not be taken for that."""
+    bmc = SimpleNamespace(sensors=end)
+    asked: Any = SimpleNamespace(server=lambda _: SimpleNamespace(bmc=bmc))
+
+    def look(_: Run, made: Soaked) -> None:
+        made.cycles.extend(STEADY)
+        soaking._hottest(asked, Role.DUT)
+        pytest.fail("it goes on")
+
+    status, folder = soaks(look)
+    assert status == ExitStatus.BENCH_FAULT
+    said = "BenchFault: ended by SIGTERM; expected a soak that lasts its time"
+    assert json.loads((folder / "soak.json").read_text())["findings"] == [said] and said in capsys.readouterr().out
+
+
+def test_only_who_insists_ends_what_puts_the_bench_back(
+    soaks: Callable[[Soaking], tuple[int, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, reached = BenchHygiene.finish, list[int]()
+
+    def insisting(hygiene: BenchHygiene) -> Any:
+        for count in range(3):
+            reached.append(count)
+            end()
+        return finish(hygiene)
+
+    monkeypatch.setattr(BenchHygiene, "finish", insisting)
+    status, folder = soaks(lambda *_: end())
+    assert status == ExitStatus.BENCH_FAULT and reached == [0, 1]
+    assert "niclab restore" in json.loads((folder / "soak.json").read_text())["findings"][1]
+
+
+def test_a_first_signal_while_the_bench_is_put_back_changes_nothing(
+    soaks: Callable[[Soaking], tuple[int, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = BenchHygiene.finish
+    monkeypatch.setattr(BenchHygiene, "finish", lambda hygiene: (end(), finish(hygiene))[1])
+    assert soaks(lambda _, made: made.cycles.extend(STEADY))[0] == ExitStatus.CERTIFIED
+
+
+def test_a_signal_does_not_hide_changes_that_are_left(
+    soaks: Callable[[Soaking], tuple[int, Path]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finish = BenchHygiene.finish
+    monkeypatch.setattr(BenchHygiene, "finish", lambda hygiene: [*finish(hygiene), "dut: mtu is 1400"])
+    assert soaks(lambda *_: end())[0] == ExitStatus.BENCH_FAULT
+    assert "dut: mtu is 1400" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "inf", "nan"])

@@ -42,8 +42,9 @@ def soaked(bench: Bench, results: Path, fault: tuple[str, str] | None = None) ->
 
 
 def test_a_card_that_degrades_is_found(bench: Bench, tmp_path: Path) -> None:
+    """A peer that gets slower gives the same figures: found, and undecided."""
     status, said = soaked(bench, tmp_path, ("card:dut.p0", "degrade=10"))
-    assert status == ExitStatus.CARD_FAILURE and "CardFailure: dut.p0 " in said
+    assert status == ExitStatus.UNDECIDED and "Undecided: dut.p0 " in said
 
 
 def test_a_link_that_flaps_once_is_found(bench: Bench, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import html
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -14,17 +14,17 @@ from types import FrameType
 from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Role
 from niclab.card import load_card
-from niclab.core.abort import ENDING, on_ending
+from niclab.core.abort import EndRequests, on_ending
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import handed_out
 from niclab.frames.soak.soak_series import drifts
-from niclab.frames.soak.soaking import Soaked, soak
+from niclab.frames.soak.soaking import Finding, Soaked, soak
 from niclab.links import wiring
 from niclab.report import now, write_atomically, write_json
 from niclab.report.evidence.runfolder import subject_of
-from niclab.report.own_checks.carrier_check import carrier_check
+from niclab.report.own_checks.carrier_check import carrier_check, kept_carrier
 from niclab.report.pages.charts import ChartLine, LineChart, Point
 from niclab.report.verdicts import Verdict
 from niclab.run.acquiring import ready
@@ -87,14 +87,15 @@ def run(
     about = SoakSubject(sheet.name, bench.name, subject_of(bench.emulated), now())
     print(f"soaking {sheet.name} for {hours:g} h; live page: {folder / PAGE}", flush=True)
     soaked = Soaked(hours)
-    try:
-        with _ended_by_signals(), _acquired(acquire(bench_file, sheet, folder, lambda: "soak", systems)) as taken:
-            soak(taken, soaked, lambda: keep(folder, about, soaked, over=False), _say)
-    except (CardFailure, Undecided) as error:
-        soaked.events.append(error)
-    carrier = carrier_check(folder)
-    if carrier is not None and carrier.verdict in _OF_CARRIER:
-        soaked.events.append(_OF_CARRIER[carrier.verdict](carrier.message))
+    ending = _Ending()
+    with (
+        _noted(soaked),
+        on_ending(ending),
+        _acquired(acquire(bench_file, sheet, folder, lambda: "soak", systems), ending) as taken,
+        _noted(soaked),
+    ):
+        soak(taken, soaked, lambda: keep(folder, about, soaked, over=False), _say)
+    soaked.events += _of_carriers(folder)
     keep(folder, about, soaked, over=True)
     found = soaked.findings()
     for each in found:
@@ -105,8 +106,46 @@ def run(
     return ExitStatus.CERTIFIED if status is None else status
 
 
+def _of_carriers(folder: Path) -> list[Finding]:
+    """Nobody touches a link in a soak, so that carriers that were not watched are none that stayed."""
+    carrier = carrier_check(folder)
+    if carrier is None:
+        return [Undecided(f"carrier: {kept_carrier(folder) or 'not watched'}")]
+    kind = _OF_CARRIER.get(carrier.verdict)
+    return [kind(carrier.message)] if kind else []
+
+
+class SoakEnded(BaseException):
+    """A signal ends the soak. As with ``KeyboardInterrupt``, nobody who goes on after a fault takes it for one."""
+
+
+@dataclass
+class _Ending:
+    """A signal ends the soak, and the bench is put back. Only who insists ends that as well."""
+
+    requests: EndRequests = field(default_factory=EndRequests)
+    is_over: bool = False
+    """The bench is being put back: a first signal changes nothing."""
+
+    def __call__(self, number: int, _: FrameType | None) -> None:
+        is_first = not self.requests.begun
+        if self.requests.counts(number) and not (is_first and self.is_over):
+            left = "; what it left changed: niclab restore" if self.is_over else ""
+            raise SoakEnded(f"ended by {signal.Signals(number).name}; expected a soak that lasts its time{left}")
+
+
 @contextmanager
-def _acquired(taken: Run) -> Iterator[Run]:
+def _noted(soaked: Soaked) -> Iterator[None]:
+    try:
+        yield
+    except (CardFailure, Undecided) as error:
+        soaked.events.append(error)
+    except SoakEnded as ended:
+        soaked.events.append(BenchFault(str(ended)))
+
+
+@contextmanager
+def _acquired(taken: Run, ending: _Ending) -> Iterator[Run]:
     try:
         taken.part(BenchHygiene).begin()
         with taken.part(KernelWatch).beginning():
@@ -116,25 +155,13 @@ def _acquired(taken: Run) -> Iterator[Run]:
         taken.part(BenchHygiene).settle()
         yield taken
     finally:
+        ending.is_over = True
         try:
             left = taken.part(BenchHygiene).finish()
         finally:
             release()
     if left:
         raise BenchFault("\n".join(map(str, left)))
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """A signal ends the soak as Ctrl-C does: the bench is put back. What comes meanwhile is ignored."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        for each in ENDING:
-            signal.signal(each, signal.SIG_IGN)
-        raise BenchFault(f"ended by {signal.Signals(number).name}; expected a soak that lasts its time")
-
-    with on_ending(end):
-        yield
 
 
 def keep(folder: Path, about: SoakSubject, soaked: Soaked, *, over: bool) -> None:

@@ -136,6 +136,15 @@ def test_traffic_that_breaks_ends_it(taken: Run, clock: Clock, monkeypatch: pyte
     assert found.cycles == [] and [str(each) for each in found.events] == [found.ended] == ["peer: iperf3 ended early"]
 
 
+def test_ports_that_carry_nothing_are_undecided(taken: Run, clock: Clock) -> None:
+    """The counters of the fakes stay; the sheet knows what they must carry."""
+    limits = taken.card.limits.model_copy(update={"full_load_fraction": 0.56})
+    taken.card = taken.card.model_copy(update={"limits": limits})
+    said = [str(each) for each in soaked(taken, clock).findings()]
+    assert sum("cycles stalled, the worst with 0," in each for each in said) == 4
+    assert sum("limits.full_load_fraction" in each for each in said) == 4
+
+
 def test_few_cycles_are_undecided(taken: Run, clock: Clock) -> None:
     found = soaked(taken, clock, hours=0.01)
     kinds: Sequence[type] = [type(each) for each in found.findings()]

@@ -57,8 +57,8 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         NotApplicable: A server cannot send frames of its own. The sheet does not know the rate: said when all else was
             found good.
     """
-    fraction = run.card.limits.full_load_fraction
-    befores, wanted = _room(run, fraction, SECONDS[profile]) if isinstance(fraction, float) else ((), None)
+    fraction, wanted = run.card.limits.full_load_fraction, wanted_load(run, SECONDS[profile])
+    befores = _room(run, wanted) if wanted is not None else ()
     both, changes = standstill.watch(run), link_checks.carrier_changes(run)
     bench, before, looks = FrameBench(run), both.told(), dict[Port, Sequence[LoadLook]]()
     at_most_s = int(SECONDS[profile].most * ONE_LASTS_S)
@@ -103,16 +103,35 @@ def _missing(lost: Sequence[LostFrames], looks: Looks) -> list[TooManyLost]:
     return [*too_many_under_load(lost, FRAMES_PER_S), *counted]
 
 
-def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:
-    """Return what every end can do before the load, and what the ports of the dut must carry under it."""
-    ends = [endpoints.ends(run, path, Role.DUT) for path in run.bench.paths]
-    line_mbps = max(line_rate.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
+def wanted_load(run: Run, plan: SamplingPlan) -> WantedLoad | None:
+    """Return what the ports of the dut must carry under full load; None where the sheet does not know the fraction.
+
+    Args:
+        run: The current run.
+        plan: How many values are judged.
+
+    Raises:
+        CardFailure: A port of the dut negotiated another speed than the sheet's.
+        BenchFault: A port reports no speed, or one of the peer or the other end of a link offers less than the sheet's.
+        Undecided: Both ends negotiated a lower speed that they can exceed.
+    """
+    fraction = run.card.limits.full_load_fraction
+    if not isinstance(fraction, float):
+        return None
+    paths = run.bench.paths
+    line_mbps = max(line_rate.line_mbps(run, endpoints.ends(run, path, Role.DUT), path) for path in paths)
     source = f"sheet {run.card.name}: {FRACTION} {fraction:g} of line rate, {line_mbps:g} Mbit/s"
-    wanted = WantedLoad(fraction * line_mbps, line_mbps, source, plan)
+    return WantedLoad(fraction * line_mbps, line_mbps, source, plan)
+
+
+def _room(run: Run, wanted: WantedLoad) -> Sequence[Before]:
+    """Return what every end can do before the load."""
+    ends = [endpoints.ends(run, path, Role.DUT) for path in run.bench.paths]
     befores = [before for each in ends for before in bottleneck.look_before(run, each)]
     slots = Counter(_slot(port) for port in run.ports(Role.DUT))
-    bottleneck.want_room(befores, max(slots.values()) * wanted.mbps * 1e6, f"{source}, of all ports of a slot together")
-    return befores, wanted
+    together_bps = max(slots.values()) * wanted.mbps * 1e6
+    bottleneck.want_room(befores, together_bps, f"{wanted.source}, of all ports of a slot together")
+    return befores
 
 
 def _slot(port: Port) -> str:

@@ -1,8 +1,8 @@
 """The figures of a soak, one value a cycle, and what their drifts mean.
 
-A figure that drifts beyond what is allowed is the card's only where both servers kept their own pace: a round trip
-inside a server, which touches no card, is the measure of that. Memory that goes is nobody's for sure: a driver may keep
-it, and so may any program of the server.
+No drift is the card's for sure. Both servers may have kept their own pace, of which a round trip inside a server is the
+measure; the peer's port and what joins it to the card carry the same frames all the same. Memory that goes may be kept
+by a driver, and by any program of the server.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.core.decision import Decision
-from niclab.core.verdict import CardFailure, Undecided
+from niclab.core.verdict import Undecided
 from niclab.stats.trends import FEWEST, Trend, trend
 
 WARM_UP = 0.1
@@ -53,6 +53,7 @@ RULES: Mapping[SoakFigure, Rule] = {
     SoakFigure.FREE_MEMORY: Rule(falls=True, part=0.02, least=16.0),
 }
 """Assumptions. Temperatures are recorded alone: they follow the room."""
+ANY_OF = "the card, the peer's port, or a cable or switch between them"
 PACE = frozenset({SoakFigure.RATE, SoakFigure.ROUND_TRIP})
 """Figures that follow the pace of both servers as well."""
 
@@ -101,13 +102,31 @@ class Drift:
         return f"{said}; expected at most {sign * allowed:+.3g} (assumption)"
 
 
+def warm_up(cycles: Sequence[Cycle]) -> Sequence[Cycle]:
+    """Return the cycles of the warm-up.
+
+    Args:
+        cycles: In the order of time.
+    """
+    return cycles[: max(1, round(WARM_UP * len(cycles)))]
+
+
+def settled(cycles: Sequence[Cycle]) -> Sequence[Cycle]:
+    """Return the cycles behind the warm-up.
+
+    Args:
+        cycles: In the order of time.
+    """
+    return cycles[len(warm_up(cycles)) :]
+
+
 def drifts(cycles: Sequence[Cycle]) -> list[Drift]:
     """Judge the drift of every figure, warm-up left out.
 
     Args:
         cycles: In the order of time.
     """
-    left = cycles[max(1, round(WARM_UP * len(cycles))) :]
+    left = settled(cycles)
     measures = dict.fromkeys(measure for each in cycles for measure in each.found)
     return [_drift(measure, [each for each in left if measure in each.found]) for measure in measures]
 
@@ -124,7 +143,7 @@ def _drift(measure: SoakMeasure, cycles: Sequence[Cycle]) -> Drift:
     return Drift(measure, shown, decision)
 
 
-def findings(found: Sequence[Drift]) -> list[CardFailure | Undecided]:
+def findings(found: Sequence[Drift]) -> list[Undecided]:
     """Say what the drifts of a soak mean.
 
     Args:
@@ -135,7 +154,7 @@ def findings(found: Sequence[Drift]) -> list[CardFailure | Undecided]:
     """
     paces = [each for each in found if each.measure.quantity is SoakFigure.OWN_PACE]
     unsteady = [str(each) for each in paces if each.decision is not Decision.MET]
-    said = list[CardFailure | Undecided]()
+    said = list[Undecided]()
     for each in found:
         quantity = each.measure.quantity
         if quantity is SoakFigure.OWN_PACE or quantity not in RULES or each.decision is Decision.MET:
@@ -145,7 +164,7 @@ def findings(found: Sequence[Drift]) -> list[CardFailure | Undecided]:
         elif quantity in PACE and unsteady:
             said.append(Undecided("; ".join([str(each), *unsteady])))
         elif quantity in PACE:
-            said.append(CardFailure(f"{each}; both servers kept their pace"))
+            said.append(Undecided(f"{each}; both servers kept their pace: {ANY_OF}"))
         else:
             said.append(Undecided(f"{each}; a driver may keep it, and so may a program of the server"))
     return said

@@ -15,9 +15,10 @@ from niclab.core.wait import pause
 from niclab.frames.latency import stalls
 from niclab.frames.latency.ping_pong import PingPong
 from niclab.frames.latency.round_trip_times import RoundTrips
-from niclab.frames.load import load_rates
-from niclab.frames.load.load_rates import LoadLook
+from niclab.frames.load import full_load, load_rates
+from niclab.frames.load.load_rates import LoadLook, WantedLoad
 from niclab.frames.load.lost_frames import charged
+from niclab.frames.soak import soak_rates
 from niclab.frames.soak.soak_series import Cycle, SoakFigure, SoakMeasure, drifts, findings
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -38,17 +39,18 @@ SETTLES_S = 1.0
 
 @dataclass
 class Soaked:
-    """A soak so far. ``ended``: why it ended early; empty where it did not."""
+    """A soak so far. ``ended``: why it ended early; empty where it did not. ``wanted``: None where no rate is known."""
 
     hours: float
     cycles: list[Cycle] = field(default_factory=list)
     events: list[Finding] = field(default_factory=list)
     """Events of a moment, in turn: stalls, damaged frames, trouble of a kernel."""
     ended: str = ""
+    wanted: WantedLoad | None = None
 
     def findings(self) -> list[Finding]:
-        """Return everything that is wrong, drifts behind what happened at a moment."""
-        return [*self.events, *findings(drifts(self.cycles))]
+        """Return everything that is wrong: what happened at a moment, rates, and drifts."""
+        return [*self.events, *soak_rates.findings(self.cycles, self.wanted), *findings(drifts(self.cycles))]
 
 
 def cycle_s(hours: float) -> float:
@@ -77,8 +79,12 @@ def soak(
         clock: Seconds of a clock that never goes back.
 
     Raises:
+        CardFailure: A port of the dut negotiated another speed than the sheet's.
+        BenchFault: A port reports no speed, or another port than one of the dut offers less than the sheet's.
+        Undecided: Both ends of a link negotiated a lower speed that they can exceed.
         NotApplicable: A server does not run Linux.
     """
+    soaked.wanted = full_load.wanted_load(run, soak_rates.PLAN)
     begin_s, length_s = clock(), cycle_s(soaked.hours)
     while not soaked.ended and clock() - begin_s < soaked.hours * 3600:
         try:
