@@ -136,8 +136,8 @@ def _twin(pair: Pair, stream: FrameStream, factor: int) -> FrameStream:
     else:
         sizes = tuple(min(size, pair.longest) for size in stream.sizes)
         addresses = NOBODY[_version(stream.frame.addresses)]
-        ends = {"source": source, "destination": destination, "addresses": addresses}
-        frame = replace(stream.frame, vlans=stream.tags_on_the_wire, **ends)
+        frame = replace(stream.frame, source=source, destination=destination, addresses=addresses)
+        frame = replace(frame, vlans=stream.tags_on_the_wire)
         count, per_s = stream.count or UNCOUNTED, stream.per_s
     name, per_s = f"{stream.name}, without the card", max(per_s, factor * count / LASTS_S) if per_s else 0
     return FrameStream(name, sender, receiver, factor * count, sizes, frame, per_s=per_s)
