@@ -26,6 +26,7 @@ def prepare_leases(servers: Iterable[Server], journal: Journal, bench: str) -> N
     for server in servers:
         lease = server.lease = Lease(server.name, server.ssh, holder, journal.is_own)
         server.copy = server.ssh.errands = ServerCopy(server.role, server.ssh, holder, partial(getattr, lease, "held"))
+        lease.proof = server.copy.proof
 
 
 def take_leases(servers: Collection[Server]) -> None:

@@ -67,6 +67,7 @@ class ServerCopy:
     def __init__(self, role: Role, shell: LeaseShell, holder: Holder, may_write: Callable[[], bool]) -> None:
         self._role, self._shell, self._holder, self._may_write = role, shell, holder, may_write
         self._waiting: list[str] = []
+        self._is_there = False
         self._lock = threading.Lock()
 
     def read(self) -> Copied | None:
@@ -96,6 +97,7 @@ class ServerCopy:
         words = " ".join(shlex.quote(line) for line in lines)
         command = f"umask 077; mkdir -p {FOLDER} && rm -f {_STATE} && printf '%s\\n' {words} > {_JOURNAL}"
         self._shell.run(f"( {command} )", timeout_s=_WITHIN_S, check=True)
+        self._is_there = True
         if state.exists():
             self.keep_state(state.read_bytes())
 
@@ -121,16 +123,22 @@ class ServerCopy:
         token = shlex.quote(self._holder.token)
         return f"if grep -qF {token} {_JOURNAL} 2>/dev/null; then rm -f {_JOURNAL} {_STATE}; fi"
 
+    def proof(self) -> str:
+        """Return a command that succeeds while the copy is of this run; empty before it has been written."""
+        return self._is_own if self._is_there else ""
+
+    @property
+    def _is_own(self) -> str:
+        own = f"case $niclab_line in *{self._holder.token}*) :;; *) false;; esac"
+        return f"IFS= read -r niclab_line 2>/dev/null < {_JOURNAL} && {own}"
+
     def take(self) -> str:
         """Return the script that has to be run on the server now. It writes only into a copy of this run."""
         with self._lock:
             if not self._waiting or not self._may_write():
                 return ""
             steps, self._waiting = self._waiting, []
-        is_own = (
-            f"IFS= read -r niclab_line < {_JOURNAL} && case $niclab_line in *{self._holder.token}*) :;; *) false;; esac"
-        )
-        return f"{{ {is_own} && {{ {'; '.join(steps)}; }}; }} 2>/dev/null"
+        return f"{{ {self._is_own} && {{ {'; '.join(steps)}; }}; }} 2>/dev/null"
 
     def hand_back(self, errand: str) -> None:
         """Take a script back that may not have been run; a line that is there twice counts once.
