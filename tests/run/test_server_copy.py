@@ -13,6 +13,7 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.commands import cli
+from niclab.commands.restore import restore_first
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.run import run as runs
@@ -129,6 +130,44 @@ class TestAnotherController:
         elsewhere()
         assert cli.main(["restore", str(bench.file), "--steal"]) == 0
         assert bench.pulled() == set()
+
+
+OUTLET = Action(ActionKind.LOCAL, "controller", "/opt/lab/pdu outlet 7 on")
+
+
+class TestForTheOtherController:
+    """A change that cannot be undone from here stays pending, until somebody takes it upon himself."""
+
+    def test_it_is_said_until_it_is_forgotten(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed(bench, lambda run: run.journal.register("controller", "outlet 7 is off", OUTLET))
+        elsewhere()
+        assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+        assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
+        assert capsys.readouterr().out.count("outlet 7 is off") == 2
+        (entry,) = Journal.for_bench("virtual").pending()
+        assert "outlet 7 is off" in (copies(bench) / "journal").read_text()  # a third controller reads it as well
+        assert cli.main(["restore", str(bench.file), "--forget", "failed", "--reason", "x"]) == ExitStatus.BENCH_FAULT
+        assert cli.main(["restore", str(bench.file), "--forget", entry.short_id, "--reason", "it is on"]) == 0
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert [file for role in Role for file in copies(bench, role).iterdir()] == []
+
+    def test_a_run_after_the_restore_before_it_has_a_fault(
+        self, bench: FakeBench, elsewhere: Callable[[], None]
+    ) -> None:
+        killed(bench, lambda run: run.journal.register("controller", "outlet 7 is off", OUTLET))
+        for role in Role:
+            (Path(bench.ssh[role].root) / "lease").unlink()
+        elsewhere()
+        with Journal.for_bench("virtual", "killed").hold() as journal:
+            journal.register("dut.p0", "x", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        restore_first(bench.load()[0])
+        taken = bench.take("run-2")
+        hygiene = taken.part(BenchHygiene)
+        hygiene.begin()
+        assert ["outlet 7 is off" in fault for fault in hygiene._faults] == [True]
+        assert taken.journal.undo_all(taken.undo).failed == ()
 
 
 def ended_with_the_servers(bench: FakeBench) -> None:
