@@ -169,6 +169,18 @@ class TestForTheOtherController:
         assert ["outlet 7 is off" in fault for fault in hygiene._faults] == [True]
         assert taken.journal.undo_all(taken.undo).failed == ()
 
+    def test_a_run_undoes_what_a_recovered_server_shows(self, bench: FakeBench, elsewhere: Callable[[], None]) -> None:
+        undo = Action(ActionKind.SHELL, "dut", "dpkg --remove vendor-nic-driver")
+        killed(bench, lambda run: run.journal.register("dut", "vendor's driver package is installed", undo))
+        for role in Role:
+            (Path(bench.ssh[role].root) / "lease").unlink()
+        bench.dut.alive = False
+        elsewhere()
+        bench.ssh[Role.DUT].replies["dpkg"] = ""
+        taken = bench.take("run-2")
+        assert undo.command in bench.ssh[Role.DUT].commands
+        assert taken.journal.pending() == [] and taken.bench_servers.left_elsewhere == []
+
 
 def ended_with_the_servers(bench: FakeBench) -> None:
     """The servers were stopped: of what was on them only their disks are left."""
