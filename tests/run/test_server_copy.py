@@ -20,6 +20,7 @@ from niclab.run import run as runs
 from niclab.run.acquiring.server_copy import LARGEST_STATE, read_copy
 from niclab.run.run import Run
 from niclab.run.watching.hygiene import BenchHygiene
+from niclab.transports.bmc.bmc import PowerState
 
 MTU = "ip link set dev enp1s0 mtu 1500"
 
@@ -180,6 +181,26 @@ class TestForTheOtherController:
         taken = bench.take("run-2")
         assert undo.command in bench.ssh[Role.DUT].commands
         assert taken.journal.pending() == [] and taken.bench_servers.left_elsewhere == []
+
+    def test_a_steal_begins_with_the_server_that_answers(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        undo = Action(ActionKind.POWER, "dut", "on")
+        killed(bench, lambda run: run.journal.register("dut", "power is cut for a cycle", undo))
+        bench.dut.crash(PowerState.OFF)
+        elsewhere()
+        assert cli.main(["restore", str(bench.file), "--steal"]) == 0
+        assert bench.dut.alive and "undone: dut: power is cut for a cycle" in capsys.readouterr().out
+
+    def test_a_steal_from_servers_that_are_silent_is_a_fault(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed(bench, lambda _: None)
+        bench.dut.crash(PowerState.OFF)
+        bench.peer.crash(PowerState.OFF)
+        elsewhere()
+        assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+        assert "dut and peer: no answer, and no lease to be read" in capsys.readouterr().err
 
 
 def ended_with_the_servers(bench: FakeBench) -> None:
