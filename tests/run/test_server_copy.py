@@ -336,6 +336,44 @@ def test_a_line_that_is_cut_short_or_there_twice_counts_once() -> None:
     assert not read_copy(f"{HEAD}\n{line}\n{done}\n{line}\n{done}\n\n@ state\n").journal.pending
 
 
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["1 {}", "2 {}"], ""),
+        (["2 {}", "1 {}", "1 {}"], ""),  # of two commands at once, and handed over twice
+        (["1 {}", "3 {}"], "1 lines are missing, the first of them 2"),
+        (["1 {}", '2 {"event"', "3 {}"], "line 2 is cut short"),
+        (["1 {}", '2 {"event"'], ""),
+        (["1 {}", "@ incomplete"], "the disk of the server refused a line of it"),
+    ],
+)
+def test_a_copy_that_lacks_a_line_is_a_problem(lines: list[str], problem: str) -> None:
+    done = json.dumps({"event": "done", "id": "1"})
+    copied = read_copy("\n\n".join([HEAD, *(line.replace("{}", done) for line in lines)]) + "\n\n@ state\n")
+    assert copied.problem == problem and copied.role == "dut" and copied.journal.settled == {"1"}
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_a_full_disk_is_a_problem_of_the_copy(
+    bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str], room: int
+) -> None:
+    def change(run: Run) -> None:
+        bench.ssh[Role.DUT]._carried.append(f"trap '' XFSZ; ulimit -f {room}")  # blocks, as of a disk that is full
+        for number in range(8):
+            undo = Action(ActionKind.SHELL, "dut", f"{MTU} # {number} {'x' * 120}")
+            run.journal.register("dut.p0", "MTU of 9000", undo)
+        copy = run.server("dut").copy
+        assert copy is not None and copy.read() is not None
+
+    killed(bench, change)
+    (copies(bench) / "state").unlink(missing_ok=True)
+    found = read_copy((copies(bench) / "journal").read_text() + "\n@ incomplete\n@ state\n")
+    assert (copies(bench) / "incomplete").exists() and len(found.journal.pending) < 8
+    elsewhere()
+    assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+    assert "dut: its copy of a journal cannot be read (the disk of the server refused" in capsys.readouterr().out
+
+
 def test_a_state_that_unpacks_to_too_much_is_a_problem() -> None:
     packed = base64.b64encode(zlib.compress(b"0" * (LARGEST_STATE + 1))).decode()
     assert "a state of more than" in read_copy(f"{HEAD}\n\n@ state\n{packed}").problem
