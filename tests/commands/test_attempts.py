@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -75,3 +77,26 @@ def test_a_store_that_cannot_be_asked_is_noted(made: Made, monkeypatch: pytest.M
     monkeypatch.setenv(results_places.URL, "sqlite:////nowhere/at/all.sqlite")
     run_dir = made("", "2026-11-25")
     assert found(run_dir) == [] and "unable to open" in read_run(run_dir)["attempts_unknown"]
+
+
+@pytest.mark.parametrize("driver", ["pg8000", "unheard_of"])
+def test_a_driver_that_is_not_installed_is_a_warning(
+    made: Made, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], driver: str
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="the extra `store` is not installed")
+    monkeypatch.setitem(sys.modules, "pg8000", None)
+    monkeypatch.setenv(results_places.URL, f"postgresql+{driver}://lab@nowhere/lab")
+    run_dir = made("", "2026-11-25")
+    attempts.put_into_store(run_dir)
+    assert "the run is not in the store of results: results store: " in capsys.readouterr().err
+    assert found(run_dir) == [] and driver in read_run(run_dir)["attempts_unknown"]
+
+
+def test_a_database_that_is_silent_holds_no_run_up(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg", reason="the extra `store` is not installed")
+    monkeypatch.setattr("niclab.report.store.results_store._CONNECT_WITHIN_S", 2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
+        url = f"postgresql+psycopg://lab@127.0.0.1:{silent.getsockname()[1]}/lab"
+        monkeypatch.setenv(results_places.URL, url)
+        run_dir = made("", "2026-11-25")
+        assert found(run_dir) == [] and "timeout" in read_run(run_dir)["attempts_unknown"]

@@ -83,6 +83,19 @@ def test_what_is_just_being_written_stays(store: EvidenceArchive, tmp_path: Path
     assert store.prune(90, datetime.now().astimezone()) == 0 and blob.exists()
 
 
+def test_what_a_run_has_come_to_use_while_it_was_asked_stays(store: EvidenceArchive, tmp_path: Path) -> None:
+    store.put(run(tmp_path, "green", "CERTIFIED"))
+    written(tmp_path, STARTED)
+
+    def asked(count: int) -> bool:
+        EvidenceArchive(str(tmp_path / "store")).put(run(tmp_path, "red", "NOT CERTIFIED"))
+        return count == 2
+
+    assert store.prune(90, STARTED + timedelta(days=91), asked) == 1
+    store.get("red", tmp_path / "back")
+    assert (tmp_path / "back" / "evidence" / "same").read_text() == "same"
+
+
 def test_nobody_at_the_terminal_removes_nothing(
     store: EvidenceArchive, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -239,6 +239,30 @@ class TestOfARun:
         taken.server("dut").require_lease()
         assert files(bench)["dut"].exists()
 
+    @pytest.mark.parametrize("look", ["require_lease", "reboot"])
+    @pytest.mark.parametrize("left", ["", json.dumps(BOB.__dict__)])
+    def test_one_that_was_stolen_and_given_back_stays_lost(self, bench: FakeBench, look: str, left: str) -> None:
+        taken = bench.take()
+        copy = Path(bench.ssh[Role.DUT].root) / "copy" / "journal"
+        files(bench)["dut"].unlink()
+        copy.write_text(f"{left}\n") if left else copy.unlink()  # a restore that has undone all removes it
+        who = "bob@controller-2" if left else "somebody who has left it"
+        with pytest.raises(BenchFault, match=f"dut: the lease is lost to {who}"):
+            getattr(taken.server("dut"), look)()
+        with pytest.raises(BenchFault, match="the lease is lost to"):
+            taken.server("dut").wait_ready()
+        assert not files(bench)["dut"].exists()
+
+    def test_a_server_whose_first_copy_was_never_written_is_taken_again(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        copy = taken.server("dut").copy
+        assert copy is not None
+        copy._is_there = False
+        (Path(bench.ssh[Role.DUT].root) / "copy" / "journal").unlink()
+        files(bench)["dut"].unlink()
+        taken.server("dut").require_lease()
+        assert files(bench)["dut"].exists()
+
     def test_who_takes_it_during_a_restart_keeps_it(self, bench: FakeBench) -> None:
         taken = bench.take()
         bench.dut.on_boot = lambda: used_by_alice(bench, "dut")

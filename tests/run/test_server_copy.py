@@ -13,12 +13,14 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.commands import cli
+from niclab.commands.restore import restore_first
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.run import run as runs
 from niclab.run.acquiring.server_copy import LARGEST_STATE, read_copy
 from niclab.run.run import Run
 from niclab.run.watching.hygiene import BenchHygiene
+from niclab.transports.bmc.bmc import PowerState
 
 MTU = "ip link set dev enp1s0 mtu 1500"
 
@@ -129,6 +131,76 @@ class TestAnotherController:
         elsewhere()
         assert cli.main(["restore", str(bench.file), "--steal"]) == 0
         assert bench.pulled() == set()
+
+
+OUTLET = Action(ActionKind.LOCAL, "controller", "/opt/lab/pdu outlet 7 on")
+
+
+class TestForTheOtherController:
+    """A change that cannot be undone from here stays pending, until somebody takes it upon himself."""
+
+    def test_it_is_said_until_it_is_forgotten(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed(bench, lambda run: run.journal.register("controller", "outlet 7 is off", OUTLET))
+        elsewhere()
+        assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+        assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
+        assert capsys.readouterr().out.count("outlet 7 is off") == 2
+        (entry,) = Journal.for_bench("virtual").pending()
+        assert "outlet 7 is off" in (copies(bench) / "journal").read_text()  # a third controller reads it as well
+        assert cli.main(["restore", str(bench.file), "--forget", "failed", "--reason", "x"]) == ExitStatus.BENCH_FAULT
+        assert cli.main(["restore", str(bench.file), "--forget", entry.short_id, "--reason", "it is on"]) == 0
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert [file for role in Role for file in copies(bench, role).iterdir()] == []
+
+    def test_a_run_after_the_restore_before_it_has_a_fault(
+        self, bench: FakeBench, elsewhere: Callable[[], None]
+    ) -> None:
+        killed(bench, lambda run: run.journal.register("controller", "outlet 7 is off", OUTLET))
+        for role in Role:
+            (Path(bench.ssh[role].root) / "lease").unlink()
+        elsewhere()
+        with Journal.for_bench("virtual", "killed").hold() as journal:
+            journal.register("dut.p0", "x", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        restore_first(bench.load()[0])
+        taken = bench.take("run-2")
+        hygiene = taken.part(BenchHygiene)
+        hygiene.begin()
+        assert ["outlet 7 is off" in fault for fault in hygiene._faults] == [True]
+        assert taken.journal.undo_all(taken.undo).failed == ()
+
+    def test_a_run_undoes_what_a_recovered_server_shows(self, bench: FakeBench, elsewhere: Callable[[], None]) -> None:
+        undo = Action(ActionKind.SHELL, "dut", "dpkg --remove vendor-nic-driver")
+        killed(bench, lambda run: run.journal.register("dut", "vendor's driver package is installed", undo))
+        for role in Role:
+            (Path(bench.ssh[role].root) / "lease").unlink()
+        bench.dut.alive = False
+        elsewhere()
+        bench.ssh[Role.DUT].replies["dpkg"] = ""
+        taken = bench.take("run-2")
+        assert undo.command in bench.ssh[Role.DUT].commands
+        assert taken.journal.pending() == [] and taken.bench_servers.left_elsewhere == []
+
+    def test_a_steal_begins_with_the_server_that_answers(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        undo = Action(ActionKind.POWER, "dut", "on")
+        killed(bench, lambda run: run.journal.register("dut", "power is cut for a cycle", undo))
+        bench.dut.crash(PowerState.OFF)
+        elsewhere()
+        assert cli.main(["restore", str(bench.file), "--steal"]) == 0
+        assert bench.dut.alive and "undone: dut: power is cut for a cycle" in capsys.readouterr().out
+
+    def test_a_steal_from_servers_that_are_silent_is_a_fault(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed(bench, lambda _: None)
+        bench.dut.crash(PowerState.OFF)
+        bench.peer.crash(PowerState.OFF)
+        elsewhere()
+        assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+        assert "dut and peer: no answer, and no lease to be read" in capsys.readouterr().err
 
 
 def ended_with_the_servers(bench: FakeBench) -> None:
@@ -262,6 +334,44 @@ def test_a_line_that_is_cut_short_or_there_twice_counts_once() -> None:
     line, done = json.dumps({**entry, "action": action}), json.dumps({"event": "done", "id": "1"})
     assert list(read_copy(f"{HEAD}\n{line}\n{line}\n{line[:30]}\n\n@ state\n").journal.pending) == ["1"]
     assert not read_copy(f"{HEAD}\n{line}\n{done}\n{line}\n{done}\n\n@ state\n").journal.pending
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["1 {}", "2 {}"], ""),
+        (["2 {}", "1 {}", "1 {}"], ""),  # of two commands at once, and handed over twice
+        (["1 {}", "3 {}"], "1 lines are missing, the first of them 2"),
+        (["1 {}", '2 {"event"', "3 {}"], "line 2 is cut short"),
+        (["1 {}", '2 {"event"'], ""),
+        (["1 {}", "@ incomplete"], "the disk of the server refused a line of it"),
+    ],
+)
+def test_a_copy_that_lacks_a_line_is_a_problem(lines: list[str], problem: str) -> None:
+    done = json.dumps({"event": "done", "id": "1"})
+    copied = read_copy("\n\n".join([HEAD, *(line.replace("{}", done) for line in lines)]) + "\n\n@ state\n")
+    assert copied.problem == problem and copied.role == "dut" and copied.journal.settled == {"1"}
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_a_full_disk_is_a_problem_of_the_copy(
+    bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str], room: int
+) -> None:
+    def change(run: Run) -> None:
+        bench.ssh[Role.DUT]._carried.append(f"trap '' XFSZ; ulimit -f {room}")  # blocks, as of a disk that is full
+        for number in range(8):
+            undo = Action(ActionKind.SHELL, "dut", f"{MTU} # {number} {'x' * 120}")
+            run.journal.register("dut.p0", "MTU of 9000", undo)
+        copy = run.server("dut").copy
+        assert copy is not None and copy.read() is not None
+
+    killed(bench, change)
+    (copies(bench) / "state").unlink(missing_ok=True)
+    found = read_copy((copies(bench) / "journal").read_text() + "\n@ incomplete\n@ state\n")
+    assert (copies(bench) / "incomplete").exists() and len(found.journal.pending) < 8
+    elsewhere()
+    assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+    assert "dut: its copy of a journal cannot be read (the disk of the server refused" in capsys.readouterr().out
 
 
 def test_a_state_that_unpacks_to_too_much_is_a_problem() -> None:

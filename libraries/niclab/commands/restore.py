@@ -50,7 +50,6 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
         leasing.journal.folder = None  # it is no run
         with leasing.journal.hold():  # what others left is in the journal of this controller then
             leasing.undoing.lease_or_give_back(print if steal else None)
-    elsewhere = leasing.bench_servers.left_elsewhere
     comparison = _Comparison(leasing.journal)
     if comparison.kept is not None:
         bench = bench.with_systems(comparison.kept.fitting.systems)  # as the killed run had them booted
@@ -61,7 +60,7 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
             leaving = comparison.kept.older if comparison.kept else frozenset[str]()
             look = partial(comparison.look, taken)
             undone = taken.undoing.restore(look=look, leaving=leaving)
-    elsewhere += taken.bench_servers.left_elsewhere
+    elsewhere = taken.bench_servers.left_elsewhere
     for entry in undone:
         print(f"undone: {entry}" if not entry.gone else f"nothing left to undo: {entry}; {entry.gone}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")

@@ -36,6 +36,7 @@ from typing import Any
 
 from niclab.core.undo_state import (
     SLOW_DEADLINE_S,
+    UNDONE_HERE,
     Action,
     ActionKind,
     Entry,
@@ -238,7 +239,7 @@ class Journal:
         self,
         run: Callable[[Action], None],
         *,
-        kinds: Collection[ActionKind] = tuple(ActionKind),
+        kinds: Collection[ActionKind] = UNDONE_HERE,
         leaving: Container[str] = (),
     ) -> UndoReport:
         """Undo everything pending, newest first; when one fails, the rest is undone all the same.

@@ -31,6 +31,11 @@ class ActionKind(Enum):
     """The server ``where`` starts again, by ``command``: ``reboot`` or ``power-cycle``."""
     SWITCH = "switch"
     """The switch of the bench does ``command`` (see :mod:`niclab.switch.switch_undo`); ``where`` is ``switch``."""
+    ELSEWHERE = "elsewhere"
+    """Nothing runs: ``command`` says in words who can undo it. It stays pending until somebody forgets it."""
+
+
+UNDONE_HERE = frozenset(ActionKind) - {ActionKind.ELSEWHERE}
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,8 @@ class Action:
     iface: str = ""
 
     def __post_init__(self) -> None:
-        places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
+        where = {ActionKind.LOCAL: "controller", ActionKind.SWITCH: "switch", ActionKind.ELSEWHERE: "elsewhere"}
+        places = (where[self.kind],) if self.kind in where else ("dut", "peer")
         if self.where not in places:
             raise BenchFault(f"undo action: where {self.where!r} is not wanted; expected {' or '.join(places)}")
         if self.kind is ActionKind.POWER and self.command not in ("on", "off"):
@@ -64,7 +70,8 @@ class Action:
             raise BenchFault(f"undo action: a deadline of {self.deadline_s} s; expected a positive number of seconds")
 
     def __str__(self) -> str:
-        return f"{self.kind.value} on {self.where}: {self.command}"
+        is_words = self.kind is ActionKind.ELSEWHERE
+        return self.command if is_words else f"{self.kind.value} on {self.where}: {self.command}"
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,11 @@ class Entry:
     def short_id(self) -> str:
         """The beginning of the id, by which a person names the entry."""
         return self.id[:8]
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Is it for another controller to undo?"""
+        return self.action.kind is ActionKind.ELSEWHERE
 
     def registered(self) -> dict[str, Any]:
         """Return its first line in a journal."""

@@ -10,7 +10,7 @@ from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
 from niclab.report.evidence.evidence import CommandLog
-from niclab.run.acquiring.adopting import adopt
+from niclab.run.acquiring.adopting import UNKNOWN, adopt, elsewhere
 from niclab.run.acquiring.bring_up import stops_servers
 from niclab.run.acquiring.lease import Stolen
 from niclab.run.acquiring.leases import finish_copies, give_leases_back, prepare_leases, take_leases
@@ -31,10 +31,13 @@ class BenchServers:
     def __init__(self, bench: Bench, secrets: Secrets, journal: Journal, notes: RunNotes) -> None:
         self._bench, self._secrets, self._journal, self._notes = bench, secrets, journal, notes
         self.by_role: dict[Role, Server] = {}
-        self.left_elsewhere: list[str] = []
-        """Changes of another controller that cannot be undone from here: a line for each."""
         self.looks_before_leaving: list[Callable[[Iterable[Role], bool], object]] = []
         """Look at servers before the lab leaves or stops them: roles, and whether it is the last time."""
+
+    @property
+    def left_elsewhere(self) -> list[str]:
+        """Changes of another controller that cannot be undone from here: a line for each."""
+        return [str(entry) for entry in self._journal.pending()[::-1] if entry.is_elsewhere]
 
     def make(self) -> None:
         """Describe both servers, not connected yet; the commands they get are logged."""
@@ -76,14 +79,12 @@ class BenchServers:
         """
         leased = [server for server in servers if server.lease is not None and server.lease.held]
         copies = {server.role: found for server in leased if server.copy and (found := server.copy.read())}
-        self.left_elsewhere += adopt(self._journal, self._bench, copies)
+        adopt(self._journal, self._bench, copies)
         known = {copy.holder.token for copy in copies.values() if copy.holder is not None}
         for each in stolen:
             if each.token not in known:
-                self.left_elsewhere.append(
-                    f"{each.server}: no copy of the journal of {each.who} is on it; its changes are in the journal "
-                    f"there; expected niclab restore to be run there"
-                )
+                what = f"no copy of the journal of {each.who} is on it; its changes are in the journal there"
+                self._journal.register(each.server, what, elsewhere(UNKNOWN))
         entries = self._journal.pending()[::-1]
         for server in leased:
             if server.copy is not None:

@@ -207,11 +207,7 @@ class Run:
             self.undoing.undo_pending()
             self._reach_servers()
             self._meet_switch()
-            for server in self.servers.values():
-                if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
-                    undo = Action(ActionKind.POWER, server.name, "off")
-                    self.journal.register(server.name, "was off and is powered on", undo)
-            ensure_ready(self.servers.values())
+            self._recover_servers()
             self._read_card_for_driver()
         except BaseException:
             with self._stack:
@@ -221,13 +217,29 @@ class Run:
 
     def _reach_servers(self) -> None:
         """Bring the bench up and connect; what another controller has left shows only then, and is undone."""
-        own = self._bring_up()
-        others = [entry for entry in self.journal.pending() if entry.id not in own]
+        self._undo_others(self._bring_up())
+
+    def _recover_servers(self) -> None:
+        """Make both servers answer; what another controller has left on a silent one shows only then, and is undone."""
+        for server in self.servers.values():
+            if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
+                undo = Action(ActionKind.POWER, server.name, "off")
+                self.journal.register(server.name, "was off and is powered on", undo)
+        own = {entry.id for entry in self.journal.pending() if not entry.is_elsewhere}
+        ensure_ready(self.servers.values())
+        if self._undo_others(own):
+            self._recover_servers()
+
+    def _undo_others(self, own: set[str]) -> bool:
+        """Undo what is not the run's ``own``; return whether the servers were stopped for it and brought up again."""
+        others = [entry for entry in self.journal.pending() if entry.id not in own and not entry.is_elsewhere]
         if any(stops_servers(self.bench, entry.action) for entry in others):
             self.undoing.undo_everything()
             self._bring_up()
-        elif others:
+            return True
+        if others:
             self.undoing.undo_everything(leaving=own)
+        return False
 
     def _bring_up(self) -> set[str]:
         """Bring the bench up and connect; return the ids of the changes for it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from niclab.bench.bench_commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.core.undo import Action, ActionKind, Entry, Journal
+from niclab.core.undo_state import UNDONE_HERE
 from niclab.core.verdict import BenchFault
 from niclab.run.acquiring.bring_up import start, stops_servers
 from niclab.run.acquiring.leases import (
@@ -27,7 +28,7 @@ from niclab.transports.ssh.ssh_records import tail
 
 POWER_WITHIN_S = 60.0
 _UNDONE = "@ undone"
-_ON_SERVERS = frozenset(ActionKind) - {ActionKind.LOCAL, ActionKind.POWER}
+_ON_SERVERS = UNDONE_HERE - {ActionKind.LOCAL, ActionKind.POWER}
 """Actions that are undone on servers that run; the others may switch them off."""
 
 
@@ -82,6 +83,8 @@ class UndoExecutor:
                 self._restart(action)
             case ActionKind.SWITCH:
                 switch_undo.carry_out(self.switch(), action.command)
+            case ActionKind.ELSEWHERE:
+                raise BenchFault(action.command)
 
     def gone(self, entry: Entry) -> str:
         """Say why nothing is left of a change of an interface whose undo has failed.
@@ -161,7 +164,7 @@ class UndoExecutor:
         for server in self._both:
             with contextlib.suppress(BenchFault):
                 server.require_lease()
-        if any(entry.id not in leaving for entry in self.journal.pending()):
+        if any(entry.id not in leaving and not entry.is_elsewhere for entry in self.journal.pending()):
             self._refuse_if_lost()
         problems = []
         # a server may be behind a port that is shut
@@ -266,7 +269,7 @@ class UndoExecutor:
         Raises:
             BenchFault: Something could not be undone; all the rest has been.
         """
-        if not self.journal.pending():
+        if all(entry.is_elsewhere for entry in self.journal.pending()):
             if look is not None:
                 look()
             return []

@@ -164,7 +164,7 @@ class _Benches:
 def _left_changed(bench: str) -> str:
     """Say what could not be undone on a bench; empty where nothing has failed to be."""
     try:
-        failed = [entry for entry in Journal.for_bench(bench).pending() if entry.errors]
+        failed = [entry for entry in Journal.for_bench(bench).pending() if entry.errors or entry.is_elsewhere]
     except BenchFault as error:
         return str(error)
     return "" if not failed else f"{len(failed)} changes could not be undone, such as {failed[0]}"

@@ -103,7 +103,8 @@ class EvidenceArchive:
     def prune(self, green_days: int, now: datetime, confirm: Callable[[int], bool] = lambda _: True) -> int:
         """Remove the evidence of old certified runs; certificates and the evidence of all other runs stay.
 
-        A blob that was written within :data:`YOUNG` stays: the list of its run may be still to come.
+        A blob that was written within :data:`YOUNG` stays: the list of its run may be still to come. So does one that
+        a run has come to use while the question was open.
 
         Args:
             green_days: Age in days up to which the evidence of a certified run is kept.
@@ -116,6 +117,21 @@ class EvidenceArchive:
         Raises:
             BenchFault: The store has blobs and no list of a run, so that nobody can say what is used.
         """
+        before = now - timedelta(days=green_days)
+        _, asked = self._unused(before, now)
+        if not confirm(len(asked)):
+            return 0
+        self._files.invalidate_cache()  # a store such as S3 remembers its listings
+        changed, still = self._unused(before, now)
+        unused = sorted(set(asked) & set(still))
+        for path, record in changed.items():
+            self._write(path, json.dumps(record, indent=2).encode())
+        for path in unused:
+            self._files.rm_file(path)
+        return len(unused)
+
+    def _unused(self, before: datetime, now: datetime) -> tuple[dict[str, dict[str, Any]], list[str]]:
+        """The lists that lose files, as they are to be, and the blobs that no list needs then."""
         used, changed = set[str](), dict[str, dict[str, Any]]()
         lists, blobs = list(self._all("runs")), list(self._all("blobs"))
         if blobs and not lists:
@@ -125,20 +141,14 @@ class EvidenceArchive:
             )
         for path in lists:
             record = self._read(path)
-            if record["green"] and datetime.fromisoformat(record["started"]) < now - timedelta(days=green_days):
+            if record["green"] and datetime.fromisoformat(record["started"]) < before:
                 kept = {name: sum_ for name, sum_ in record["files"].items() if name.startswith(KEPT_FOR_EVER)}
                 if kept != record["files"]:
                     changed[path] = record | {"files": kept}
                 record["files"] = kept
             used |= set(record["files"].values())
-        unused = [path for path in blobs if PurePosixPath(path).name not in used and self._written(path) < now - YOUNG]
-        if not confirm(len(unused)):
-            return 0
-        for path, record in changed.items():
-            self._write(path, json.dumps(record, indent=2).encode())
-        for path in unused:
-            self._files.rm_file(path)
-        return len(unused)
+        free = (path for path in blobs if PurePosixPath(path).name not in used)
+        return changed, [path for path in free if self._written(path) < now - YOUNG]
 
     def _written(self, path: str) -> datetime:
         when: datetime = self._files.modified(path)

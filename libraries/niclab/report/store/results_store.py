@@ -27,6 +27,8 @@ FILE = "history.sqlite"
 NEWEST = 200
 """Assumption: so many runs of a card have their figures on a page."""
 _WRITERS_WAIT_S = 60
+_CONNECT_WITHIN_S = 10
+"""A server that is silent holds no run up."""
 _TABLES = sa.MetaData()
 _RUNS = sa.Table(
     "runs",
@@ -91,7 +93,7 @@ class ResultsStore:
             self._name = name.render_as_string(hide_password=True)
             is_sqlite = name.get_backend_name() == "sqlite"
             self._insert: Any = sqlite.insert if is_sqlite else postgresql.insert
-            self._engine = sa.create_engine(name, connect_args={"timeout": _WRITERS_WAIT_S} if is_sqlite else {})
+            self._engine = sa.create_engine(name, connect_args=_within(name))
             with self._engine.begin() as connection:
                 if not is_sqlite:  # two controllers may make the tables at once
                     connection.execute(sa.text("SELECT pg_advisory_xact_lock(7125)"))
@@ -166,9 +168,18 @@ class ResultsStore:
         self._engine.dispose()
 
 
+def _within(url: sa.URL) -> dict[str, int]:
+    """Arguments of the database's driver for its deadlines; one that is not known here has its own."""
+    if url.get_backend_name() == "sqlite":
+        return {"timeout": _WRITERS_WAIT_S}
+    return {"connect_timeout": _CONNECT_WITHIN_S} if url.get_driver_name() in ("psycopg", "psycopg2") else {}
+
+
 @contextmanager
 def _faults(name: str) -> Iterator[None]:
     try:
         yield
+    except ImportError as error:
+        raise BenchFault(f"{name}: {error}; expected the driver that its URL names to be installed") from error
     except sa.exc.SQLAlchemyError as error:
         raise BenchFault(f"{name}: {getattr(error, 'orig', None) or error}") from error

@@ -17,53 +17,82 @@ from niclab.core.undo_state import SLOW_DEADLINE_S
 from niclab.report import write_atomically
 from niclab.run.acquiring.server_copy import Copied
 
+UNKNOWN = "not known here"
+"""The undo of changes that no copy shows."""
 _WORDS = re.compile(r"[\w. -]*")
 
 
-def adopt(journal: Journal, bench: Bench, copies: Mapping[Role, Copied]) -> list[str]:
+def adopt(journal: Journal, bench: Bench, copies: Mapping[Role, Copied]) -> None:
     """Make the changes of other journals pending in this one, and keep the state before their run.
+
+    A change that cannot be undone from here is pending as well, without an action, until it is forgotten, or adopted
+    from the copy of its own server.
 
     Args:
         journal: The journal that the run holds.
         bench: The bench.
         copies: The copy of each server that has one.
-
-    Returns:
-        A line for each change that cannot be undone from here, with the controller that can.
     """
     others = {role: copy for role, copy in copies.items() if not _is_own_copy(copy, journal)}
     settled = {id for copy in others.values() for id in copy.journal.settled}
-    found, left = dict[str, Entry](), dict[str, str]()
+    waiting = {entry.id: entry for entry in journal.pending() if entry.is_elsewhere}
+    found, left = dict[str, Entry](), dict[str, Entry]()
     for role, copy in others.items():
         if copy.problem:
-            left[role.value] = f"{role.value}: its copy of a journal cannot be read ({copy.problem}); {_there(copy)}"
+            what = _plain(f"its copy of a journal cannot be read ({copy.problem})")
+            journal.register(role.value, what, elsewhere(UNKNOWN, copy))
         for entry in copy.journal.pending.values():
-            if journal.knows(entry.id) or entry.id in settled:
+            if entry.id in settled or (journal.knows(entry.id) and entry.id not in waiting):
                 continue
             action = _action(entry.action, role, copy, bench)
             if action is not None and _is_plain(entry):
-                found[entry.id] = replace(entry, action=action, errors=())
-            else:
-                left.setdefault(entry.id, f"{entry}; it cannot be undone from here: {_there(copy)}")
-    for entry in sorted(found.values(), key=lambda entry: entry.at):
+                if not entry.is_elsewhere or entry.id not in found:  # another copy may have it with its action
+                    found[entry.id] = replace(entry, action=action, errors=())
+            elif entry.id not in waiting:
+                left.setdefault(entry.id, _without_action(entry, copy))
+    for entry in waiting.values():
+        if entry.id in settled:
+            journal.done(entry)
+    for entry in sorted({**left, **found}.values(), key=lambda entry: entry.at):
         journal.adopt(entry)
     _keep_state(journal, others.values())
-    return [line for id, line in left.items() if id not in found]
 
 
-def _there(copy: Copied) -> str:
-    return f"it is in the journal of {copy.where}; expected niclab restore to be run there"
+def elsewhere(undo: str, copy: Copied | None = None) -> Action:
+    """Return the action of a change that another controller has to undo.
+
+    Args:
+        undo: Its undo there, in words.
+        copy: The copy that shows it; None where there is none.
+    """
+    place = "" if copy is None else f"it is in the journal of {copy.where}; "
+    ways = "expected niclab restore to be run there, and here then: niclab restore --forget ID --reason TEXT"
+    words = _plain(f"{undo}; it cannot be undone from here: {place}{ways}")
+    return Action(ActionKind.ELSEWHERE, "elsewhere", words)
+
+
+def _without_action(entry: Entry, copy: Copied) -> Entry:
+    """The entry in plain words: a person reads them, and forgets it by its id."""
+    id, subject, what, run, at = map(_plain, (entry.id, entry.subject, entry.what, entry.run, entry.at))
+    return Entry(id, subject, what, elsewhere(str(entry.action), copy), run, entry.pid, at)
+
+
+def _plain(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _is_plain(entry: Entry) -> bool:
     texts = (entry.id, entry.subject, entry.what, entry.run, entry.at, entry.boot, entry.action.iface)
-    return all(text.isprintable() for text in texts)
+    is_said = not entry.is_elsewhere or entry.action.command.isprintable()
+    return is_said and all(text.isprintable() for text in texts)
 
 
 def _action(action: Action, role: Role, copy: Copied, bench: Bench) -> Action | None:
     """The action as this bench file has it; None where it may not or cannot be carried out from here."""
     if action.deadline_s > SLOW_DEADLINE_S:
         return None
+    if action.kind is ActionKind.ELSEWHERE:
+        return action
     if action.where == copy.role:  # the other bench file may have the servers the other way round
         return replace(action, where=role.value)
     if copy.role != role.value or copy.holder is None or copy.holder.bench != bench.name:

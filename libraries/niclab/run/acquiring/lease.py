@@ -105,6 +105,8 @@ class Lease:
         self._folder, self._file = shlex.quote(folder), shlex.quote(f"{folder}/lease")
         self._path = f"{folder}/lease"
         self.held = False
+        self.proof: Callable[[], str] = lambda: ""
+        """Returns a command that succeeds while the disk of the server names this run as its last; empty: unknown."""
         self.lost = ""
         """The present holder of the server, in words, once the lease was found to be somebody else's."""
 
@@ -112,8 +114,11 @@ class Lease:
         """Take the lease; one that is this holder's already is kept, one that a run before it left is replaced.
 
         Raises:
-            BenchFault: Somebody else uses the server, or the lease cannot be written or read.
+            BenchFault: Somebody else uses the server, or has used it since this lease was taken. Or the lease cannot be
+                written or read.
         """
+        if self.lost:
+            raise BenchFault(self.lost)
         found = self._claim()
         if found is not None and self._is_own(token := self._token(found)) and token != self._holder.token:
             self._remove(token)
@@ -128,7 +133,9 @@ class Lease:
         self.held = True
 
     def check(self) -> None:
-        """Require that a lease that was taken is still this holder's; one that is gone is taken again.
+        """Require that a lease that was taken is still this holder's.
+
+        One that is gone is taken again where nobody else has used the server meanwhile.
 
         Raises:
             BenchFault: Somebody else has taken it, or the server does not answer.
@@ -146,8 +153,9 @@ class Lease:
 
     def _lose(self, found: str) -> None:
         self.held = False
+        who = self._name(found) if found else "somebody who has left it (this run's copy of its journal is gone too)"
         self.lost = (
-            f"{self._server}: the lease is lost to {self._name(found)}; expected this run's until its end "
+            f"{self._server}: the lease is lost to {who}; expected this run's until its end "
             f"({self._path} on the server)"
         )
 
@@ -180,17 +188,26 @@ class Lease:
             self._remove(self._holder.token, last)
 
     def _claim(self) -> str | None:
-        """Make the lease; return the content of the one that is there, and None when it was made."""
+        """Make the lease; return the content of the one that is there, and None when it was made.
+
+        One that was held and is gone may have been stolen and given back: it is made again by proof alone.
+        """
         new = shlex.quote(f"{self._path}.{self._holder.token}")
         content = shlex.quote(json.dumps(asdict(self._holder)))
         link = f"ln {new} {self._file}"
         made, there = "echo made", f"test -e {self._file} && echo there && cat {self._file}"
+        proof = self.proof() if self.held else ""
+        ended = 'printf "gone\\n%s\\n" "$niclab_line"; exit 0'
+        proven = f"niclab_line=; test -e {self._file} || {{ {proof}; }} || {{ {ended}; }}; " if proof else ""
         state, _, found = self._run(
-            f"(umask 022; mkdir -p {self._folder} && printf '%s\\n' {content} > {new} && "
+            f"({proven}umask 022; mkdir -p {self._folder} && printf '%s\\n' {content} > {new} && "
             f"{{ {{ {link} 2>/dev/null && {made}; }} || {{ {there}; }} || "
             f"{{ {link} && {made}; }}; }}; "  # it may have been given back in between
             f"status=$?; rm -f {new}; exit $status)"
         ).partition("\n")
+        if state == "gone":
+            self._lose(found)
+            raise BenchFault(self.lost)
         return None if state == "made" else found
 
     def _remove(self, token: str, last: str = ":") -> None:

@@ -26,6 +26,7 @@ def prepare_leases(servers: Iterable[Server], journal: Journal, bench: str) -> N
     for server in servers:
         lease = server.lease = Lease(server.name, server.ssh, holder, journal.is_own)
         server.copy = server.ssh.errands = ServerCopy(server.role, server.ssh, holder, partial(getattr, lease, "held"))
+        lease.proof = server.copy.proof
 
 
 def take_leases(servers: Collection[Server]) -> None:
@@ -46,7 +47,7 @@ def take_leases(servers: Collection[Server]) -> None:
 
 
 def steal_leases(servers: Iterable[Server]) -> list[Stolen]:
-    """Break the leases of the servers, whoever has them.
+    """Break the leases of the servers that answer, whoever has them: a server that was started has none any more.
 
     Args:
         servers: The servers of a bench, with their leases prepared.
@@ -55,9 +56,14 @@ def steal_leases(servers: Iterable[Server]) -> list[Stolen]:
         Each lease that was broken.
 
     Raises:
-        BenchFault: A server does not answer.
+        BenchFault: No server answers.
     """
-    had = [server.lease.steal() for server in servers if server.lease is not None]
+    asked = list(servers)
+    up = [server for server, answers in zip(asked, side_by_side(Server.answers, asked), strict=True) if answers]
+    if not up:
+        names = " and ".join(server.name for server in asked)
+        raise BenchFault(f"{names}: no answer, and no lease to be read; expected one of them to run a command")
+    had = [server.lease.steal() for server in up if server.lease is not None]
     return [each for each in had if each is not None]
 
 

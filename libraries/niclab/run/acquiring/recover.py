@@ -204,6 +204,8 @@ class _Ladder:
         return "it answers again"
 
     def _power_cycle(self, _: Deadline) -> str:
+        if self._server.lease is not None and self._server.lease.lost:
+            raise _Skip(self._server.lease.lost)
         self._server.cycle_power()
         return "it answers again"
 

@@ -2,7 +2,8 @@
 
 It is on the disk of each server, which a restart survives, in a folder that only root can read. A line of the journal
 goes ahead of the next command to the server, so that the undo of a change is there before the change and costs no
-request of its own. Only the holder whose copy it is writes into it; the copy of whoever holds the lease replaces it.
+request of its own. Each has a number, and one that a full disk refuses leaves a mark: who reads the copy sees what it
+lacks. Only the holder whose copy it is writes into it; the copy of whoever holds the lease replaces it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from niclab.bench.records import Role
 from niclab.core.undo import Entry
@@ -25,8 +27,8 @@ from niclab.run.acquiring.lease import Holder, LeaseShell
 FOLDER = "/var/db/niclab"
 LARGEST_STATE = 64 << 20
 """Bytes of a state; no bench has a thousandth of it."""
-_JOURNAL, _STATE = f"{FOLDER}/journal", f"{FOLDER}/state"
-_SEPARATOR = "@ state"
+_JOURNAL, _STATE, _MARK = f"{FOLDER}/journal", f"{FOLDER}/state", f"{FOLDER}/incomplete"
+_SEPARATOR, _INCOMPLETE = "@ state", "@ incomplete"
 _WITHIN_S = 15.0
 
 
@@ -39,7 +41,7 @@ class Copied:
         holder: The run.
         journal: What its lines add up to.
         state: The state before it, as it was kept on its controller; empty when there is none.
-        problem: Why it cannot be read; empty when it can.
+        problem: Why it cannot be read, or is not whole; empty when it is.
     """
 
     role: str
@@ -67,6 +69,8 @@ class ServerCopy:
     def __init__(self, role: Role, shell: LeaseShell, holder: Holder, may_write: Callable[[], bool]) -> None:
         self._role, self._shell, self._holder, self._may_write = role, shell, holder, may_write
         self._waiting: list[str] = []
+        self._is_there = False
+        self._lines = 0
         self._lock = threading.Lock()
 
     def read(self) -> Copied | None:
@@ -75,7 +79,9 @@ class ServerCopy:
         Raises:
             BenchFault: The server does not answer.
         """
-        command = f"if test -e {_JOURNAL}; then cat {_JOURNAL}; echo; echo '{_SEPARATOR}'; cat {_STATE} || :; fi"
+        marked = f"if test -e {_MARK}; then echo '{_INCOMPLETE}'; fi"
+        show = f"cat {_JOURNAL}; echo; {marked}; echo '{_SEPARATOR}'; cat {_STATE} || :"
+        command = f"if test -e {_JOURNAL}; then {show}; fi"
         text = self._shell.run(f"{{ {command}; }} 2>/dev/null", timeout_s=_WITHIN_S, check=True).stdout
         return read_copy(text) if text.strip() else None
 
@@ -90,12 +96,13 @@ class ServerCopy:
             BenchFault: The server does not answer, or the copy cannot be written.
         """
         with self._lock:
-            self._waiting = []
+            self._waiting, self._lines = [], 0
         head = {"event": "copy", "role": self._role.value, **asdict(self._holder)}
         lines = [json.dumps(each) for each in (head, *(entry.registered() for entry in entries))]
         words = " ".join(shlex.quote(line) for line in lines)
-        command = f"umask 077; mkdir -p {FOLDER} && rm -f {_STATE} && printf '%s\\n' {words} > {_JOURNAL}"
+        command = f"umask 077; mkdir -p {FOLDER} && rm -f {_STATE} {_MARK} && printf '%s\\n' {words} > {_JOURNAL}"
         self._shell.run(f"( {command} )", timeout_s=_WITHIN_S, check=True)
+        self._is_there = True
         if state.exists():
             self.keep_state(state.read_bytes())
 
@@ -105,7 +112,10 @@ class ServerCopy:
         Args:
             line: The line.
         """
-        self._add(f"printf '%s\\n' {shlex.quote(line)} >> {_JOURNAL}")
+        with self._lock:
+            self._lines += 1
+            numbered = shlex.quote(f"{self._lines} {line}")
+            self._waiting.append(f"printf '\\n%s\\n' {numbered} >> {_JOURNAL} || : > {_MARK}")
 
     def keep_state(self, content: bytes) -> None:
         """Copy the state before the run.
@@ -114,12 +124,22 @@ class ServerCopy:
             content: The file of the state.
         """
         packed = base64.b64encode(zlib.compress(content)).decode()
-        self._add(f"(umask 077; printf %s {packed} > {_STATE})")
+        with self._lock:
+            self._waiting.append(f"(umask 077; printf %s {packed} > {_STATE} || : > {_MARK})")
 
     def removal(self) -> str:
         """Return the command that removes the copy, if it is of this run."""
         token = shlex.quote(self._holder.token)
-        return f"if grep -qF {token} {_JOURNAL} 2>/dev/null; then rm -f {_JOURNAL} {_STATE}; fi"
+        return f"if grep -qF {token} {_JOURNAL} 2>/dev/null; then rm -f {_JOURNAL} {_STATE} {_MARK}; fi"
+
+    def proof(self) -> str:
+        """Return a command that succeeds while the copy is of this run; empty before it has been written."""
+        return self._is_own if self._is_there else ""
+
+    @property
+    def _is_own(self) -> str:
+        own = f"case $niclab_line in *{self._holder.token}*) :;; *) false;; esac"
+        return f"IFS= read -r niclab_line 2>/dev/null < {_JOURNAL} && {own}"
 
     def take(self) -> str:
         """Return the script that has to be run on the server now. It writes only into a copy of this run."""
@@ -127,10 +147,7 @@ class ServerCopy:
             if not self._waiting or not self._may_write():
                 return ""
             steps, self._waiting = self._waiting, []
-        is_own = (
-            f"IFS= read -r niclab_line < {_JOURNAL} && case $niclab_line in *{self._holder.token}*) :;; *) false;; esac"
-        )
-        return f"{{ {is_own} && {{ {'; '.join(steps)}; }}; }} 2>/dev/null"
+        return f"{{ {self._is_own} && {{ {'; '.join(steps)}; }}; }} 2>/dev/null"
 
     def hand_back(self, errand: str) -> None:
         """Take a script back that may not have been run; a line that is there twice counts once.
@@ -142,10 +159,6 @@ class ServerCopy:
             with self._lock:
                 self._waiting.insert(0, errand)
 
-    def _add(self, step: str) -> None:
-        with self._lock:
-            self._waiting.append(step)
-
 
 def read_copy(text: str) -> Copied:
     """Read the copy of a server.
@@ -154,27 +167,35 @@ def read_copy(text: str) -> Copied:
         text: Its journal and its state.
 
     Returns:
-        What it holds; a line that was cut short by a kill is left out.
+        What it holds; a line that was cut short is left out, which is a problem unless it is the last one.
     """
     lines, _, packed = text.rpartition(f"\n{_SEPARATOR}\n")
     head, *rest = lines.split("\n")
+    rest = [line for line in rest if line and line != _INCOMPLETE]
+    problem = "the disk of the server refused a line of it" if f"\n{_INCOMPLETE}" in lines else ""
+    numbers = set[int]()
     try:
         fields = json.loads(head)
         role, holder = Role(fields["role"]).value, Holder.read(head)
         journal = JournalState({}, None, b"")
-        for line in filter(None, rest):
-            _apply(journal, line)
-        return Copied(role, holder, journal, _unpacked(packed.strip()))
+        for place, line in enumerate(rest, 1):
+            number, _, numbered = line.partition(" ") if line[0].isdecimal() else ("", "", line)
+            try:
+                event = json.loads(numbered)
+            except ValueError:
+                problem = problem or (f"line {place} is cut short" if place < len(rest) else "")
+                continue
+            numbers |= {int(number)} if number else set()
+            _apply(journal, event)
+        if missing := set(range(1, max(numbers, default=0))) - numbers:
+            problem = problem or f"{len(missing)} lines are missing, the first of them {min(missing)}"
+        return Copied(role, holder, journal, _unpacked(packed.strip()), problem)
     except (ValueError, KeyError, TypeError, BenchFault, zlib.error) as error:
         return Copied("", Holder.read(head), problem=f"{type(error).__name__}: {str(error)[:200]}")
 
 
-def _apply(journal: JournalState, line: str) -> None:
-    """Add a line; the last one may be cut short, and one that was handed over twice counts once."""
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return
+def _apply(journal: JournalState, event: dict[str, Any]) -> None:
+    """Add a line; one that was handed over twice counts once."""
     if event["event"] == "registered" and event["id"] in journal.settled:
         return
     if event["event"] != "registered" and event["id"] not in journal.pending:
