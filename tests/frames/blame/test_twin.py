@@ -47,6 +47,14 @@ def test_few_hits_need_more_frames(hits: int, times: int) -> None:
     assert (1 + times) ** -max(1, hits) <= twin.MOST_CHANCE
 
 
+def test_records_with_a_tag_are_tried_by_tagged_frames_that_keep_their_order() -> None:
+    records = FrameStream("records", DUT, P0, 24, (600,), made_by=MadeBy.TCP, addresses=("192.0.2.5", "192.0.2.6"))
+    (found,) = twins(replace(records, tags=(tag(3, 5),)))
+    assert found.frame and (found.frame.kind, found.frame.vlans) == (FrameKind.ETHERNET, (tag(3, 5),))
+    (found,) = twins(records)
+    assert found.frame and (found.frame.kind, found.frame.vlans) == (FrameKind.TCP, ())
+
+
 def test_several_differences_of_a_stream_are_tried_once() -> None:
     (found,) = twin.twins(PAIR, [charge(STREAM, 9), charge(STREAM, 2, FrameDifference.TWICE)])
     assert found.count == 4 * 997

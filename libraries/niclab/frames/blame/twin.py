@@ -130,6 +130,8 @@ def _twin(pair: Pair, stream: FrameStream, factor: int) -> FrameStream:
         sizes = tuple(size for each in stream.sizes for size in _frames(each, most))
         each_record = len(sizes) / len(stream.sizes)
         kind = FrameKind.UDP if stream.made_by is MadeBy.UDP else FrameKind.TCP
+        if stream.tags_on_the_wire:  # of tagged IP from packet sockets, each size may leave by a queue of its own
+            kind = FrameKind.ETHERNET
         addresses = NOBODY[_version(stream.addresses)]
         frame = FrameSpec(source, destination, kind, stream.tags_on_the_wire, addresses=addresses)
         count, per_s = math.ceil(stream.count * each_record), stream.per_s * each_record
