@@ -100,8 +100,8 @@ class ServerCopy:
         head = {"event": "copy", "role": self._role.value, **asdict(self._holder)}
         lines = [json.dumps(each) for each in (head, *(entry.registered() for entry in entries))]
         words = " ".join(shlex.quote(line) for line in lines)
-        command = f"umask 077; mkdir -p {FOLDER} && rm -f {_STATE} {_MARK} && printf '%s\\n' {words} > {_JOURNAL}"
-        self._shell.run(f"( {command} )", timeout_s=_WITHIN_S, check=True)
+        writing = f"rm -f {_STATE} {_MARK} && printf '%s\\n' {words} > {_JOURNAL} && sync"  # power may be cut next
+        self._shell.run(f"( umask 077; mkdir -p {FOLDER} && {writing} )", timeout_s=_WITHIN_S, check=True)
         self._is_there = True
         if state.exists():
             self.keep_state(state.read_bytes())
