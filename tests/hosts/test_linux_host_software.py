@@ -19,10 +19,10 @@ INSTALLED = "be2net-modules installed amd64 12.0.0.0\n"
 HALF = "half-configured"
 ABSENT = failed("dpkg-query: no packages found matching be2net-modules\n")
 INSTALL = (
-    "DEBIAN_FRONTEND=noninteractive apt-get -q install --yes --allow-downgrades --no-install-recommends"
+    "DEBIAN_FRONTEND=noninteractive apt-get -q install --yes --no-remove --allow-downgrades --no-install-recommends"
     " be2net-modules=12.0.0.0"
 )
-PURGE = "DEBIAN_FRONTEND=noninteractive apt-get -q purge --yes be2net-modules"
+PURGE = "DEBIAN_FRONTEND=noninteractive dpkg --purge be2net-modules"
 INFO = """driver: be2net
 version: 12.0.0.0
 firmware-version: 4.4.249.3

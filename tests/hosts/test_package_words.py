@@ -67,6 +67,11 @@ APT = [
     (CARD, "conflict", f"{UNMET} {N} : Depends: libc6\n{' ' * 18}Conflicts: mlx-modules\n{BROKEN}"),
     (BENCH, "held", f"The following held packages will be changed:\n  {N}\nE: Held packages were changed and -y "
      "was used without --allow-change-held-packages.\n"),
+    (BENCH, "another would go", "The following packages will be REMOVED:\n  be2net-dkms\n"
+     "E: Packages need to be removed but remove is disabled.\n"),
+    (BENCH, "another needs it", f"dpkg: dependency problems prevent removal of {N}:\n manager depends on {N}.\n\n"
+     f"dpkg: error processing package {N} (--purge):\n dependency problems - not removing\n"
+     f"Errors were encountered while processing:\n {N}\n"),
     (BENCH, "other broken", f"{UNMET} libfoo : Depends: libbar (>= 2) but it is not going to be installed\n"
      "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).\n"),
     (BENCH, "broken before", f"{UNMET} {N} : Depends: libbar (>= 2) but it is not installable\n"

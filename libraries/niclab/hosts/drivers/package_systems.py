@@ -76,10 +76,11 @@ class Apt:
         return Package(name, version, architecture, status)
 
     def installing(self, name: str, version: str) -> str:
-        return f"{_QUIET_APT} install --yes --allow-downgrades --no-install-recommends {name}={version}"
+        # what would have to go for it stays: the undo brings back no other package
+        return f"{_QUIET_APT} install --yes --no-remove --allow-downgrades --no-install-recommends {name}={version}"
 
     def removing(self, name: str) -> str:
-        return f"{_QUIET_APT} purge --yes {name}"
+        return f"DEBIAN_FRONTEND=noninteractive dpkg --purge {name}"  # apt-get would take along what needs it
 
     def refreshing(self) -> str:
         return "apt-get -q update"

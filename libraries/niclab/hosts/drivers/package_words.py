@@ -97,9 +97,10 @@ APT = ToolWords(
     r"(?! *(?:dependency problems|cannot access archive|package is in a very bad|.*(?:interrupted|killed by)))"
     r"|\A(?!(?s:.*)^dpkg: error processing)(?s:.*)^Errors were encountered while processing:\n"
     r"(?: .*\n)*? (?:\S*/)?NAME(?:[:_].*)?$",
-    lacks=rf"{_SKIPPED}|Held packages were changed|--fix-broken|Malformed (?:entry|line|stanza)|Type '.*' is not known"
-    "|list of sources could not|lists or status file could not|Problem with MergeList|section with no Package"
-    "|unauthenticated packages|cannot be authenticated|dpkg: unrecoverable|parsing file '/var/lib/dpkg",
+    lacks=rf"{_SKIPPED}|Held packages were changed|remove is disabled|--fix-broken|Malformed (?:entry|line|stanza)"
+    "|Type '.*' is not known|list of sources could not|lists or status file could not|Problem with MergeList"
+    "|section with no Package|unauthenticated packages|cannot be authenticated"
+    "|dpkg: unrecoverable|parsing file '/var/lib/dpkg",
     needs=r"^ NAME(?::\w+)? : (?:.*\n {3,})*?"
     r"(?:.*but it is not installable|.*but .* is to be installed|(?:Conflicts|Breaks): )",
     others=r"^ (?!NAME[ :])\S+ : (?:Pre)?Depends: |^dpkg: error processing (?!.*NAME\S* \()|very bad inconsistent"
