@@ -13,7 +13,7 @@ from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed, lines
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import ReadError
+from niclab.hosts.errors import ModuleRefused, ReadError
 from niclab.hosts.host_records import OsRelease
 from niclab.hosts.kernel.kernel_log import KernelLogMark, LogCut
 from niclab.hosts.linux_host import LinuxHost
@@ -229,6 +229,22 @@ def test_reload_of_a_module_in_use_says_modprobes_words() -> None:
     dut, _ = host({RELOAD_COMMAND: failed("modprobe: FATAL: Module e1000e is in use.\n")})
     with pytest.raises(BenchFault, match=r"FATAL: Module e1000e is in use"):
         dut.drivers.reload("e1000e")
+
+
+@pytest.mark.parametrize(
+    ("said", "lacks_key"),
+    [
+        ("Unknown symbol in module, or unknown parameter (see dmesg)", False),
+        ("Exec format error", False),
+        ("Key was rejected by service", True),
+        ("Required key not available", True),
+    ],
+)
+def test_a_module_that_the_kernel_refuses_is_told_apart(said: str, lacks_key: bool) -> None:
+    dut, _ = host({RELOAD_COMMAND: failed(f"modprobe: ERROR: could not insert 'e1000e': {said}\n")})
+    with pytest.raises(ModuleRefused, match=re.escape(said)) as caught:
+        dut.drivers.reload("e1000e")
+    assert caught.value.lacks_key is lacks_key
 
 
 def test_reload_that_leaves_no_module_is_a_fault() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from niclab.bench.records import Role
 from niclab.card.driver_choice import VENDOR, DriverChoice
 from niclab.checks.asked import Say
-from niclab.checks.driver import module_on_trial, reload
+from niclab.checks.driver import reload
 from niclab.checks.packages import DriverPackage, has_the_card
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -167,8 +167,7 @@ class ChosenDriver:
         package.install(version)
         self._installed[role] = version
         if server.host.drivers.loaded_module(module) is None:
-            with module_on_trial(self._run, role):
-                server.run(server.host.undo.load_driver(module))
+            server.run(server.host.undo.load_driver(module))
         else:
             reload(self._run, role)
 

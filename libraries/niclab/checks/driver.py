@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Port, Role
@@ -19,6 +18,7 @@ from niclab.checks.asked import (
 )
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided, fail_with
+from niclab.hosts.errors import ModuleRefused
 from niclab.hosts.host import Host
 from niclab.run.driver_in_use import difference_in_memory, is_missing, is_of_package, package_in_use
 from niclab.run.run import Run
@@ -188,10 +188,13 @@ def reload(run: Run, role: Role) -> None:
     mark = target.host.system.dmesg_mark()
     target.require_lease()
     try:
-        with module_on_trial(run, role):
-            target.host.drivers.reload(module)
+        target.host.drivers.reload(module)
     except (ConnectionLost, CommandTimeout):
         raise
+    except ModuleRefused as error:
+        if not _of_package(run, role, error):
+            raise
+        raise CardFailure(f"{target.name}: the kernel does not take module {module} of its package: {error}") from error
     except BenchFault as error:
         words = [line.text for line in target.host.system.dmesg_since(mark) if sign_of(line.text)]
         if role is not Role.DUT or not words:
@@ -201,38 +204,11 @@ def reload(run: Run, role: Role) -> None:
     run.journal.done(entry)
 
 
-@contextmanager
-def module_on_trial(run: Run, role: Role) -> Iterator[None]:
-    """Charge the sheet's package with a module that the kernel of a server does not take, inside the ``with`` block.
-
-    One without a signature is refused where the kernel asks for one; a signature whose key a server does not know is
-    that server's.
-
-    Args:
-        run: The run.
-        role: The server.
-
-    Raises:
-        CardFailure: It lacks a symbol, is made for another kernel, or is not signed.
-        BenchFault: Whatever else was raised.
-    """
-    try:
-        yield
-    except BenchFault as error:
-        said = str(error)
-        server = run.server(role)
-        if "could not insert" not in said or not any(words in said for words in (*_UNFIT, *_UNSIGNED)):
-            raise
-        module = run.card.driver(server.description.os).module
-        is_signed = server.host.drivers.modinfo(module).signer is not None
-        if not is_of_package(run, role) or (is_signed and not any(words in said for words in _UNFIT)):
-            raise
-        raise CardFailure(f"{server.name}: the kernel does not take module {module} of its package: {said}") from error
-
-
-_UNFIT = ("Unknown symbol", "Exec format error", "Invalid module format")
-_UNSIGNED = ("Key was rejected by service", "Required key not available")
-"""Words of modprobe(8): strerror() of what init_module(2) returns, and of EKEYREJECTED and ENOKEY."""
+def _of_package(run: Run, role: Role, error: ModuleRefused) -> bool:
+    """Is a module that the kernel refuses the package's fault? A key that the server does not know is the server's."""
+    server = run.server(role)
+    file = server.host.drivers.modinfo(run.card.driver(server.description.os).module)
+    return is_of_package(run, role) and not (error.lacks_key and file.signer is not None)
 
 
 def judge_versions(

@@ -55,6 +55,19 @@ class NotOffered(NotApplicable):
     """
 
 
+class ModuleRefused(BenchFault):
+    """The kernel does not take a driver's module.
+
+    Args:
+        message: The sentence, with the words of the tool.
+        lacks_key: It knows no key of its signature, or there is none; else it lacks a symbol, or is of another kernel.
+    """
+
+    def __init__(self, message: str, lacks_key: bool) -> None:
+        super().__init__(message)
+        self.lacks_key = lacks_key
+
+
 class ModuleUnread(BenchFault):
     """A driver that shows modules could not read the one in a port's cage; the words are the tool's."""
 

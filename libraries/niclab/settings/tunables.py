@@ -33,7 +33,8 @@ def as_on_the_sheet(run: Run, show: Show) -> None:
         show(f"{server.name}: {fact.name} is {found}, documented {fact.documented_default}")
         if found != str(fact.actual_default):
             set_by = server.host.loading.parameter_entries(driver.module, fact.name)
-            said = f"{server.name}: tunable {fact.name} of {driver.module} is {found}; "
-            said += f"expected {fact.actual_default} (sheet {card.name})"
-            problems.append(Trouble(f"{said}; the server sets it: {'; '.join(set_by)}" if set_by else said, not set_by))
+            what = f"{server.name}: tunable {fact.name} of {driver.module} is {found}; "
+            what += f"expected {fact.actual_default} (sheet {card.name})"
+            what += f"; the server sets it: {'; '.join(set_by)}" if set_by else ""
+            problems.append(Trouble(what, of_card=not set_by))
     blame(problems)

@@ -15,7 +15,7 @@ from niclab.hosts.drivers.modinfo import read_modinfo
 from niclab.hosts.drivers.modules import read_proc_modules
 from niclab.hosts.drivers.package_systems import PackageSystem, read_changed_files, read_signer
 from niclab.hosts.drivers.package_words import Ending, has_all_lists
-from niclab.hosts.errors import unreadable
+from niclab.hosts.errors import ModuleRefused, unreadable
 from niclab.hosts.host import CommandResult
 from niclab.hosts.host_commands import words_of
 from niclab.hosts.host_records import DriverInfo, LoadedModule, ModuleFile, ModuleState, SelfTest
@@ -40,6 +40,10 @@ _RESET_TIMEOUT_S = 120
 _BUILD_ID_NOTE = re.compile(r"04000000([0-9a-f]{2})00000003000000474e5500([0-9a-f]+)")
 
 _RELOAD_TIMEOUT_S = 180
+
+_UNFIT = ("Unknown symbol", "Exec format error", "Invalid module format")
+_LACKS_KEY = ("Key was rejected by service", "Required key not available")
+"""Words of modprobe(8): strerror() of what init_module(2) returns."""
 
 _BUILT_FROM = (
     'for b in /var/lib/dkms/*/*/"$(uname -r)"/*/module/"${f##*/}"; do'
@@ -239,9 +243,19 @@ class LinuxDrivers(LinuxCommands):
         """Unload and load a module, then see it live.
 
         One command does both, so that a connection lost with the driver does not leave the host without it.
+
+        Raises:
+            ModuleRefused: The kernel does not take it.
+            BenchFault: It does not load for another reason.
         """
         module_name(self.name, module)
-        self._run(f"modprobe -r {module} && modprobe {module}", timeout_s=_RELOAD_TIMEOUT_S)
+        command = f"modprobe -r {module} && modprobe {module}"
+        result = self._try(command, timeout_s=_RELOAD_TIMEOUT_S)
+        if result.exit_status != 0:
+            lacks_key = any(words in result.stderr for words in _LACKS_KEY)
+            if lacks_key or any(words in result.stderr for words in _UNFIT):
+                raise ModuleRefused(str(self._failed(command, result)), lacks_key)
+            raise self._failed(command, result)
         loaded = self.loaded_module(module)
         if loaded is None or loaded.state is not ModuleState.LIVE:
             state = "not loaded" if loaded is None else loaded.state
