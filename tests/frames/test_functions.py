@@ -322,17 +322,19 @@ def test_no_port_hides_what_another_one_fails(
 
 
 @pytest.mark.parametrize(
-    "check",
+    ("check", "names"),
     [
-        function_checks.made_and_removed,
-        function_checks.carry_frames,
-        function_checks.refuse_spoofed,
-        function_checks.keep_their_vlan,
-        function_checks.leave_other_ports,
-        function_checks.survive_their_port,
+        (function_checks.made_and_removed, ["dut.p0", "dut.p1"]),
+        (function_checks.refuse_spoofed, ["dut.p0", "dut.p1"]),
+        (function_checks.keep_their_vlan, ["dut.p0", "dut.p1"]),
+        (function_checks.carry_frames, ["dut.p0"]),
+        (function_checks.leave_other_ports, ["dut.p0"]),
+        (function_checks.survive_their_port, ["dut.p0"]),
     ],
 )
-def test_every_check_asks_every_port(clean: Namespaces, monkeypatch: pytest.MonkeyPatch, check: Check) -> None:
+def test_checks_of_a_few_functions_ask_every_port(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch, check: Check, names: list[str]
+) -> None:
     ports, asked = Ports(clean, monkeypatch), list[str]()
 
     def offered(_: Run, port: Port) -> FunctionCount:
@@ -342,7 +344,7 @@ def test_every_check_asks_every_port(clean: Namespaces, monkeypatch: pytest.Monk
     monkeypatch.setattr(function_checks, "offered", offered)
     with pytest.raises(NotApplicable, match=r"^none$"):
         check(ports.run, str)
-    assert asked == ["dut.p0", "dut.p1"]
+    assert asked == names
 
 
 @pytest.mark.usefixtures("macvlans")
@@ -411,7 +413,7 @@ def test_functions_come_and_go_while_another_port_carries_frames(
     monkeypatch.setattr(clean.run.bench, "paths", paths)
     said = list[str]()
     function_checks.leave_other_ports(clean.run, said.append)
-    assert sum("frames of another port" in line for line in said) == 4, "both ways, for each port that makes functions"
+    assert sum("frames of another port" in line for line in said) == 2, "both ways"
     clean.spoil("drop")
     with pytest.raises((CardFailure, Undecided), match=r"frames of another port: .* arrived at"):
         function_checks.leave_other_ports(clean.run, str)

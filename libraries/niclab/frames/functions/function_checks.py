@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 
-from niclab.bench.records import Port, SiliconFact
+from niclab.bench.records import Port, Role, SiliconFact
 from niclab.card import ExactFilter
 from niclab.checks.asked import Say, dut
 from niclab.core.verdict import CardFailure, NotApplicable, blame, fail_with
@@ -55,6 +55,11 @@ class _Sending:
             for each in (self.port, *self.functions)
             for ends in ((self.peer, each), (each, self.peer))
         ]
+
+
+def _first(run: Run) -> Port:
+    """The port of a check that takes all functions, or long: those of two functions ask every port for frames."""
+    return run.bench.end(run.bench.paths[0], Role.DUT)
 
 
 def _few(run: Run, port: Port) -> int:
@@ -101,10 +106,7 @@ def carry_frames(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A frame is lost or damaged, comes twice, out of order, or to another function or port.
     """
-    each_port(run, lambda port: _carry_frames(run, port, say))
-
-
-def _carry_frames(run: Run, port: Port, say: Say) -> None:
+    port = _first(run)
     with made(run, port, offered(run, port).most, say) as functions:
         sending = _Sending(run, port, functions)
         (nobody,) = strange_addresses(1, SEED)
@@ -232,10 +234,7 @@ def leave_other_ports(run: Run, say: Say) -> None:
         CardFailure: A frame of another port is lost or damaged, or they are not made or do not go.
         NotApplicable: The dut has one port on a path.
     """
-    each_port(run, lambda port: _leave_other_ports(run, port, say))
-
-
-def _leave_other_ports(run: Run, port: Port, say: Say) -> None:
+    port = _first(run)
     most, bench = offered(run, port).most, FrameBench(run)
     others = [each for each in bench.ports if each not in (port, run.bench.partner(port))]
     if not others:
@@ -260,10 +259,7 @@ def survive_their_port(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A link does not return in time, or frames do not pass.
     """
-    each_port(run, lambda port: _survive_port(run, port, say))
-
-
-def _survive_port(run: Run, port: Port, say: Say) -> None:
+    port = _first(run)
     with made(run, port, _few(run, port), say) as functions:
         host, iface = dut(run), run.interface(port)
         with put_back(run, run.server_of(port), port.name, f"{iface} goes down", host.undo.link(iface, True), iface):
