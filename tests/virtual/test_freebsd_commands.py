@@ -31,7 +31,7 @@ from niclab.traffic.outage import prober_program
 
 HOSTS = Path(freebsd_host.__file__).parent
 NICLAB = HOSTS.parent
-BUILT_IN = ("[", "read", "kill", "cd", "exec", "exit", ":")
+BUILT_IN = ("[", "read", "kill", "cd", "exec", "exit", "umask", ":")
 KEYWORDS = r"\b(?:while|do|done|if|then|fi)\b"
 LINUX_ONLY = {
     "ip": "filters.py",
