@@ -18,7 +18,7 @@ from niclab.checks.chosen_driver import ChosenDriver
 from niclab.checks.packages import DriverPackage, Release
 from niclab.checks.releasing import release_bench
 from niclab.core.undo import Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.errors import ModuleRefused
 from niclab.hosts.settings.settings_records import Attempt, Package
 from niclab.report.evidence.runfolder import QUALIFIED_DRIVER, new_run, read_run
@@ -303,6 +303,19 @@ def test_a_module_that_the_kernel_does_not_take_is_the_packages(
     with pytest.raises(verdict, match=re.escape(said)):
         provided(bench, "vendor")
     host.reload_driver, host.loaded = reload, loaded  # type: ignore[method-assign]
+    runs.release()
+
+
+def test_a_system_that_cannot_tell_what_is_in_memory_is_believed(bench: FakeBench, servers: dict[Role, Server]) -> None:
+    """FreeBSD has a version in memory, and none in the file."""
+
+    def not_known(module: str) -> bool | None:
+        raise NotApplicable(f"is {module} in memory the file on disk?")
+
+    for each in servers.values():
+        each.host.loaded = replace(MODULE, version="11.0")
+        each.host.is_build_on_disk = not_known  # type: ignore[method-assign]
+    provided(bench, "inbox")
     runs.release()
 
 

@@ -145,10 +145,15 @@ class ChosenDriver:
                 f"it removed, or a run of the package (--driver {VENDOR})"
             )
         server = self._run.server(role)
+        drivers = server.host.drivers
         with contextlib.suppress(NotApplicable):  # the sheet names no driver for the system, or the system cannot tell
             module = self._run.card.driver(server.description.os).module
-            if has_the_card(self._run, role) and (difference := difference_in_memory(server.host, module)):
-                raise BenchFault(f"{role.value}: {difference}; expected the same: load the driver again, or restart")
+            if not has_the_card(self._run, role):
+                return
+            is_same_build = drivers.is_build_on_disk(module)
+            found = difference_in_memory(drivers.loaded_module(module), drivers.modinfo(module), is_same_build)
+            if found:
+                raise BenchFault(f"{role.value}: {found}; expected the same: load the driver again, or restart")
 
     def _install(self, role: Role, version: str) -> None:
         server, package = self._run.server(role), DriverPackage(self._run, role, KEEPS)

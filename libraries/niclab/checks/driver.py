@@ -128,7 +128,7 @@ def require_loaded_is_installed(run: Run, say: Say) -> None:
     same = host.drivers.is_build_on_disk(module)
     for field in ("srcversion", "version"):
         say(f"{field}: {getattr(loaded, field)} loaded, {getattr(installed, field)} installed")
-    if difference := difference_in_memory(host, module):
+    if difference := difference_in_memory(loaded, installed, same):
         raise CardFailure(f"dut: {difference}")
     if same is None and loaded.srcversion is None and loaded.version is None:
         raise Undecided(f"dut: driver {module} tells neither build id nor source version nor version")

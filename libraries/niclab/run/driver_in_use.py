@@ -8,6 +8,7 @@ from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts
 from niclab.core.verdict import NotApplicable
 from niclab.hosts.host import Host
+from niclab.hosts.host_records import LoadedModule, ModuleFile
 from niclab.hosts.settings.settings_records import Package
 from niclab.run.run import Run
 
@@ -30,25 +31,22 @@ def is_missing(host: Host, module: str) -> bool:
     return host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in
 
 
-def difference_in_memory(host: Host, module: str) -> str:
+def difference_in_memory(loaded: LoadedModule | None, file: ModuleFile, is_same_build: bool | None) -> str:
     """Say how a driver in memory differs from the file that is loaded next; empty where it does not, or is in neither.
 
     Args:
-        host: The server.
-        module: Name of its module.
-
-    Raises:
-        NotApplicable: The system of the server does not tell.
+        loaded: The driver in memory.
+        file: Its file.
+        is_same_build: Are they of the same build? None where they do not tell.
     """
-    loaded, file = host.drivers.loaded_module(module), host.drivers.modinfo(module)
     if loaded is None or file.built_in:
         return ""
     for field in ("srcversion", "version"):
         in_memory, on_disk = getattr(loaded, field), getattr(file, field)
         if in_memory != on_disk:
-            return f"driver {module} in memory has {field} {in_memory}, {file.filename} has {on_disk}"
-    if host.drivers.is_build_on_disk(module) is False:
-        return f"driver {module} in memory is of another build than {file.filename}"
+            return f"driver {loaded.name} in memory has {field} {in_memory}, {file.filename} has {on_disk}"
+    if is_same_build is False:
+        return f"driver {loaded.name} in memory is of another build than {file.filename}"
     return ""
 
 
