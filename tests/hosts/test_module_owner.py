@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from local_shell import LocalShell
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.linux_host import LinuxHost
-from niclab.transports.ssh.ssh import Result
 
 RELEASE = os.uname().release
 TOOLS = {
     "dpkg-query": 'case "$1 $2" in -S*/updates/e1000e.ko) echo "diversion by x from: /lib/y"; echo "%s";;'
-    ' "-L e1000e-dkms") echo /usr/src/e1000e-3.8.7/dkms.conf;; *) exit 1;; esac',
+    ' "-L e1000e-dkms") echo /usr/src/e1000e-3.8.7/dkms.conf;;'
+    ' *) echo "dpkg-query: no path found matching pattern x" >&2; exit 1;; esac',
     "rpm": 'case "$*" in -qf*/updates/e1000e.ko) echo e1000e-modules;; -qf*) echo "file x is not owned by any package";'
     " exit 1;; -ql*) echo /usr/src/e1000e-3.8.7/dkms.conf;; esac",
 }
 
 
-class Shell:
-    """Runs commands here, below a folder; ``names``: what dpkg says of a file in ``updates``."""
-
-    def __init__(self, root: Path, system: str, names: str) -> None:
-        self.root, self.system = root, system
-        for tool, script in TOOLS.items():
-            (root / tool).write_text(f"#!/bin/sh\n{script.replace('%s', f'{names}: /lib/modules/x.ko')}\n")
-            (root / tool).chmod(0o755)
-
-    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
-        assert timeout_s and not check
-        if command.endswith("cat /etc/os-release"):
-            return Result(command, 0, None, f"ID={self.system}\n", "", 0.0)
-        here = command.replace("/var/lib/dkms", str(self.root / "dkms"))
-        path = f"{self.root}:{os.environ['PATH']}"
-        done = subprocess.run(["sh", "-c", here], capture_output=True, text=True, env={**os.environ, "PATH": path})
-        return Result(command, done.returncode, None, done.stdout, done.stderr, 0.0)
-
-
 def drivers(root: Path, system: str, names: str = "other:amd64, e1000e-modules") -> LinuxHost:
-    return LinuxHost(Shell(root, system, names), "dut")
+    """``names``: what dpkg says of a file in ``updates``."""
+    for tool, script in TOOLS.items():
+        (root / tool).write_text(f"#!/bin/sh\n{script.replace('%s', f'{names}: /lib/modules/x.ko')}\n")
+        (root / tool).chmod(0o755)
+    return LinuxHost(LocalShell(root, ["/var/lib/dkms"], system), "dut")
 
 
 def module(root: Path, folder: str, content: bytes = b"driver") -> str:
@@ -70,6 +56,14 @@ def test_a_package_whose_name_begins_alike_is_another(tmp_path: Path) -> None:
 def test_a_module_that_dkms_built_of_the_packages_source_is_its(
     tmp_path: Path, system: str, built: str, content: bytes, is_its: bool
 ) -> None:
-    module(tmp_path, f"dkms/{built}/{RELEASE}/x86_64/module", content)
+    module(tmp_path, f"var/lib/dkms/{built}/{RELEASE}/x86_64/module", content)
     file = module(tmp_path, "updates/dkms")
     assert drivers(tmp_path, system).drivers.is_of_package("e1000e-dkms", file) is is_its
+
+
+@pytest.mark.parametrize(("system", "tool"), [("debian", "dpkg-query"), ("sles", "rpm")])
+def test_a_database_of_packages_that_cannot_be_read_is_a_fault(tmp_path: Path, system: str, tool: str) -> None:
+    host, file = drivers(tmp_path, system), module(tmp_path, "updates")
+    (tmp_path / tool).write_text("#!/bin/sh\necho error: database is damaged >&2\nexit 2\n")
+    with pytest.raises(BenchFault, match=r"failed with exit status 2, said: error: database is damaged"):
+        host.drivers.is_of_package("e1000e-modules", file)

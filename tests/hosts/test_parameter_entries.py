@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from local_shell import LocalShell
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.drivers.boot_entry import FreeBsdBoot, LinuxBoot
-from niclab.transports.ssh.ssh import Result
 
-
-class Shell:
-    """Runs commands here; absolute names of files are below a folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
-        assert timeout_s and not check
-        for folder in ("/etc", "/run", "/usr/lib", "/lib", "/proc", "/boot"):
-            command = command.replace(f" {folder}/", f" {self.root}{folder}/")
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
-        return Result(command, done.returncode, None, done.stdout.replace(str(self.root), ""), done.stderr, 0.0)
+FOLDERS = ("/etc", "/run", "/usr/lib", "/lib", "/proc", "/boot")
 
 
 def write(root: Path, file: str, text: str) -> None:
@@ -45,7 +32,7 @@ def write(root: Path, file: str, text: str) -> None:
 def test_linux(tmp_path: Path, file: str, text: str, found: str) -> None:
     write(tmp_path, "/proc/cmdline", "ro\n")
     write(tmp_path, file, text)
-    entries = LinuxBoot(Shell(tmp_path), "dut").parameter_entries("be2net", "rss")
+    entries = LinuxBoot(LocalShell(tmp_path, FOLDERS), "dut").parameter_entries("be2net", "rss")
     assert entries == ((f"{file}:{found}",) if found else ())
 
 
@@ -59,10 +46,10 @@ def test_linux(tmp_path: Path, file: str, text: str, found: str) -> None:
 )
 def test_freebsd(tmp_path: Path, file: str, text: str, found: str) -> None:
     write(tmp_path, file, text)
-    entries = FreeBsdBoot(Shell(tmp_path), "dut").parameter_entries("if_oce", "buf_size")
+    entries = FreeBsdBoot(LocalShell(tmp_path, FOLDERS), "dut").parameter_entries("if_oce", "buf_size")
     assert entries == ((f"{file}:{found}",) if found else ())
 
 
 def test_a_name_with_other_letters_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BenchFault, match=r"^dut: module parameter 'a b'; expected letters"):
-        LinuxBoot(Shell(tmp_path), "dut").parameter_entries("be2net", "a b")
+        LinuxBoot(LocalShell(tmp_path, FOLDERS), "dut").parameter_entries("be2net", "a b")

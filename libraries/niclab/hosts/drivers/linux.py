@@ -62,8 +62,10 @@ class LinuxDrivers(LinuxCommands):
 
     def is_own_module(self, module: ModuleFile) -> bool:
         """Did this module come with the kernel? Vendors' makefiles may write theirs over a file of the kernel."""
-        if module.filename is None or module.in_tree is False:
-            return module.filename is None
+        if module.filename is None:
+            return True
+        if module.in_tree is False:
+            return False
         return module.filename.removeprefix("/usr").startswith(f"/lib/modules/{self._run('uname -r').strip()}/kernel/")
 
     def driver_info(self, iface: str) -> DriverInfo:
@@ -156,8 +158,13 @@ class LinuxDrivers(LinuxCommands):
 
     def is_of_package(self, name: str, file: str) -> bool:
         """Did an installed package bring this module file, or DKMS build it from the package's source (dkms(8))?"""
-        packages, of_file = self._packages_of(name), f"f=$(readlink -f {shlex.quote(file)}); "
-        if name in self._run(f"{of_file}{packages.owners()} || true").split():
+        packages, of_file = self._packages_of(name), f"f=$(readlink -f {shlex.quote(file)}) || exit; "
+        asking = f"{of_file}{packages.asking_owners()}"
+        result = self._try(asking)
+        owners = packages.owners(result)
+        if owners is None:
+            raise self._failed(asking, result)
+        if name in owners:
             return True
         sources = rf"$({packages.files(name)} | sed -n 's,^/usr/src/\([^/]*\)/dkms[.]conf$,\1,p')"
         return bool(self._run(f"{of_file}for s in {sources}; do {_BUILT_FROM}; done; true").strip())

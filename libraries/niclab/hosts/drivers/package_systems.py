@@ -45,8 +45,11 @@ class PackageSystem(Protocol):
     def verifying(self, name: str) -> str:
         """Return the command that compares a package's files with what it brought."""
 
-    def owners(self) -> str:
-        """Return the command that names the packages that brought the file in the shell's ``f``, one a line."""
+    def asking_owners(self) -> str:
+        """Return the command that names the packages that brought the file in the shell's ``f``."""
+
+    def owners(self, result: CommandResult) -> frozenset[str] | None:
+        """Return the packages that the answer names; None where it is none."""
 
     def files(self, name: str) -> str:
         """Return the command that lists the files of an installed package."""
@@ -91,10 +94,17 @@ class Apt:
     def verifying(self, name: str) -> str:
         return f"dpkg -V {name}"
 
-    def owners(self) -> str:
-        # packages name files below /lib, which is a link to /usr/lib by now
-        names = r"sed -n '/^diversion by /d; s/: \/.*//; s/:[a-z0-9-]*//g; s/, /\n/g; p'"
-        return f'dpkg-query -S "*${{f#/usr}}" 2>/dev/null | {names}'
+    def asking_owners(self) -> str:
+        return 'dpkg-query -S "*${f#/usr}"'  # packages name files below /lib, which is a link to /usr/lib by now
+
+    def owners(self, result: CommandResult) -> frozenset[str] | None:
+        if result.exit_status == 1 and "no path found matching" in result.stderr:
+            return frozenset()
+        if result.exit_status != 0:
+            return None
+        lines = [line for line in result.stdout.splitlines() if not line.startswith("diversion by ")]
+        names = [name for line in lines for name in line.partition(": /")[0].split(", ")]
+        return frozenset(name.partition(":")[0] for name in names)
 
     def files(self, name: str) -> str:
         return f"dpkg-query -L {name}"
@@ -139,8 +149,13 @@ class _Rpm(ABC):
     def verifying(self, name: str) -> str:
         return f"rpm -V {name}"
 
-    def owners(self) -> str:
-        return r"""rpm -qf --qf '%{NAME}\n' "$f" 2>/dev/null | grep -v ' is not owned by '"""
+    def asking_owners(self) -> str:
+        return "rpm -qf --qf '%{NAME}\\n' \"$f\""
+
+    def owners(self, result: CommandResult) -> frozenset[str] | None:
+        if result.exit_status == 1 and "is not owned by any package" in result.stdout:
+            return frozenset()
+        return frozenset(result.stdout.split()) if result.exit_status == 0 else None
 
     def files(self, name: str) -> str:
         return f"rpm -ql {name}"
