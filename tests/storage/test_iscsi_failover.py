@@ -225,7 +225,7 @@ def test_operations_that_fail_with_a_server_still_for_less_than_the_session_wait
 
 
 def test_operations_that_fail_while_a_server_stands_still_are_measured_again(stacking: Stacking, disks: Disks) -> None:
-    """A session whose server stands still for so long fails its operations by itself."""
+    """A session whose server stops for so long fails its operations by itself."""
     assert stacking
     disks.finds, disks.stood = [{"failed": 3}], (Stood("dut", GIVES_UP_AFTER_S * 1000),)
     with pytest.raises(Undecided, match="3 of 103 failed"):

@@ -20,7 +20,7 @@ OTHERS_COMMANDS = 16 * VOLUMES
 """Assumption: commands other than reads and writes, such as TEST UNIT READY."""
 RESENT_PART, RESENT_LEAST = 0.01, 10
 """Assumption: TCP sends less again over a line that loses nothing. Measured over emulated cards: at most 1 segment of a
-load; a server that stands still for a moment is sent a few again."""
+load; a server that stops for a moment is sent a few again."""
 _TCP = "grep ^Tcp: /proc/net/snmp"
 
 
