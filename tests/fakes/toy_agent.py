@@ -7,6 +7,7 @@ by the name of the community: pysnmp's view tables let a community write that wa
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ class ToyAgent:
     """
 
     def __init__(self, mib: Any, bridges: Mapping[int, Any] = MappingProxyType({})) -> None:
-        self.mib, self.port, self.bridges = mib, _free_port(), bridges
+        self.mib, self.port, self.bridges, self.engine_id = mib, _free_port(), bridges, _new_engine_id()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="toy-agent", daemon=True)
         self._engine: Any = None
@@ -66,13 +67,14 @@ class ToyAgent:
         self._thread.join(10)
         self._loop.close()
 
-    def reboot(self) -> None:
-        """A new engine: other engine id, boot count and time."""
+    def reboot(self, engine_id: bytes | None = None) -> None:
+        """A new engine: other engine id (``engine_id``, or a new one), boot count and time."""
+        self.engine_id = engine_id or _new_engine_id()
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(20)
         asyncio.run_coroutine_threadsafe(self.boot(), self._loop).result(20)
 
     async def boot(self) -> None:
-        made = self._engine = engine.SnmpEngine()
+        made = self._engine = engine.SnmpEngine(rfc1902.OctetString(self.engine_id))
         transport = self._socket = udp.UdpTransport().open_server_mode(("127.0.0.1", self.port))
         config.add_transport(made, udp.DOMAIN_NAME, transport)
         config.add_v1_system(made, "reader", READ)
@@ -142,6 +144,11 @@ def _reading(value: Any) -> Reading:
     kind = next(kind for kind, make in _MAKE.items() if value.tagSet == make.tagSet)
     text = kind in (ValueKind.OCTETS, ValueKind.ADDRESS)
     return Reading(kind, bytes(value) if text else str(value) if kind is ValueKind.OID else int(value))
+
+
+def _new_engine_id() -> bytes:
+    """One that no engine has had: pysnmp's own ends in 16 bits of an address in memory, which come again."""
+    return b"\x80\x00\x4f\xb8\x05" + os.urandom(12)
 
 
 def _free_port() -> int:

@@ -133,6 +133,14 @@ class TestLetIn:
         agent.reboot()
         assert right.get(UPTIME.at(0)) == 12345
 
+    def test_it_finds_an_agent_again_that_has_the_engine_id_of_another(self, right: Snmp, agent: ToyAgent) -> None:
+        """As where a stack of switches has another master: the engine knows a user of that id already."""
+        with ToyAgent(agent.mib) as former:
+            assert login(former, right.endpoint.login).get(UPTIME.at(0)) == 12345
+        assert right.get(UPTIME.at(0)) == 12345
+        agent.reboot(former.engine_id)
+        assert right.get(UPTIME.at(0)) == 12345
+
     def test_two_threads_share_the_engine(self, right: Snmp) -> None:
         found = side_by_side(lambda port: right.get(NAME.at(port)), range(1, 21))
         assert found == [f"1/{port}".encode() for port in range(1, 21)]

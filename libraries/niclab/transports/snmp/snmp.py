@@ -74,6 +74,10 @@ _PRIVACY = {
 }
 
 
+_OTHER_ENGINE = (errind.UnknownEngineID, errind.UnknownUserName, errind.UnknownSecurityName)
+"""How an agent says that it does not know the engine id of a request (RFC 3414, 3.2), or its user."""
+
+
 class Snmp(SnmpAgent):
     """The agent of a switch over UDP. Constructing it sends nothing.
 
@@ -129,10 +133,14 @@ class Snmp(SnmpAgent):
     async def _ask(self, command: Any, login: Any, variables: list[Any], more: tuple[int, ...]) -> Any:
         """One exchange.
 
-        A v3 agent that is there and does not answer may have got another engine id, which pysnmp does not take in: it
-        is asked once more by an engine that knows nothing of it yet.
+        A v3 agent that is there and does not answer may have got another engine id, which pysnmp does not take in; one
+        that has got the id of another agent (a stack with another master) says that it does not know the old id's user:
+        it is asked once more by an engine that knows nothing of it yet.
         """
         answer = await self._exchanged(command, login, variables, more)
+        if isinstance(answer[0], _OTHER_ENGINE) and isinstance(self.endpoint.login, User):
+            _drop_engine()
+            return await self._exchanged(command, login, variables, more)
         if not isinstance(answer[0], errind.RequestTimedOut):
             return answer
         end = self.endpoint
