@@ -95,6 +95,28 @@ class TestAnotherController:
         taken = bench.take("run-2")
         assert bench.dut.nics[0].mtu == 1500 and taken.journal.pending() == []
 
+    def test_a_bench_that_is_down_cannot_be_stolen(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.write(commands=True, cables=True)
+        killed(bench, mtu_9000(bench))
+        elsewhere()
+        bench.set_state(up=False)
+        assert cli.main(["restore", str(bench.file), "--steal"]) == ExitStatus.BENCH_FAULT
+        told = capsys.readouterr()
+        assert "is down: its command '" in told.err and "nothing to undo" not in told.out
+
+    def test_of_a_bench_that_is_down_it_says_that_no_server_was_asked(
+        self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.write(commands=True, cables=True)
+        killed(bench, mtu_9000(bench))
+        elsewhere()
+        bench.set_state(up=False)
+        assert cli.main(["restore", str(bench.file)]) == 0
+        told = capsys.readouterr().out
+        assert "ended with 1; its servers were not asked for what other controllers have left" in told
+
     def test_without_a_copy_it_says_where_the_changes_are(
         self, bench: FakeBench, elsewhere: Callable[[], None], capsys: pytest.CaptureFixture[str]
     ) -> None:

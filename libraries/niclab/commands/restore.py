@@ -59,11 +59,14 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> ExitStat
         with taken.journal.hold():
             leaving = comparison.kept.older if comparison.kept else frozenset[str]()
             look = partial(comparison.look, taken)
+            down = taken.undoing.is_down() if not taken.journal.pending() else ""
             undone = taken.undoing.restore(look=look, leaving=leaving)
     elsewhere = taken.bench_servers.left_elsewhere
     for entry in undone:
         print(f"undone: {entry}" if not entry.gone else f"nothing left to undo: {entry}; {entry.gone}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
+    if down:
+        print(f"bench {bench.name}: {down}; its servers were not asked for what other controllers have left")
     for line in (*_mask_killed(taken), *elsewhere, *comparison.lines):
         print(line)
     return ExitStatus.CERTIFIED if comparison.is_equal and not elsewhere else ExitStatus.BENCH_FAULT

@@ -240,9 +240,11 @@ class UndoExecutor:
             steal: Break the leases of others first; is called with each.
 
         Raises:
-            BenchFault: The servers are in use.
+            BenchFault: The servers are in use, or the bench whose leases shall be broken is down.
         """
-        if self.bench.commands is not None and self.controller.run(self.bench.commands.status).returncode:
+        if down := self.is_down():
+            if steal is not None:
+                raise BenchFault(f"bench {self.bench.name}: {down}; expected it to be up: leases are on its servers")
             return
         self.servers.make()
         try:
@@ -255,6 +257,13 @@ class UndoExecutor:
         finally:
             for server in self._both:
                 server.ssh.close()
+
+    def is_down(self) -> str:
+        """Return how the bench's own command says that the bench is down; empty where it is up."""
+        if self.bench.commands is None:
+            return ""
+        ended = self.controller.run(self.bench.commands.status).returncode
+        return f"is down: its command {self.bench.commands.status!r} ended with {ended}" if ended else ""
 
     def undo_pending(self, look: Callable[[], object] | None = None, leaving: Collection[str] = ()) -> list[Entry]:
         """Undo what an earlier run left, on a bench that is brought up for it. No server is connected before.

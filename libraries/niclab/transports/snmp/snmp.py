@@ -75,7 +75,7 @@ _PRIVACY = {
 
 
 _OTHER_ENGINE = (errind.UnknownEngineID, errind.UnknownUserName, errind.UnknownSecurityName)
-"""How an agent says that it does not know the engine id of a request (RFC 3414, 3.2), or its user."""
+"""Said by an agent that does not know the engine id of a request, or its user (RFC 3414, 3.2)."""
 
 
 class Snmp(SnmpAgent):
