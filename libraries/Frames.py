@@ -19,9 +19,8 @@ class Frames(BenchLibrary):
 
     Each names every difference between what was sent, what both ports counted and what was delivered: a CardFailure
     where frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong, a BenchFault where
-    the peer alone does it, which the same exchange without the card shows. Each raises Undecided where an exchange
-    proves nothing, as a server stood still or no way leads past the card, and NotApplicable where a server does not run
-    Linux.
+    the peer alone does it. Each raises Undecided where an exchange proves nothing, as a server stood still or no way
+    leads past the card, and NotApplicable where a server does not run Linux.
 
     | `Data Should Arrive Unchanged` | tso4 | on=False |
     | `Full Load Should Be Carried` | profile=full |
@@ -62,6 +61,16 @@ class Frames(BenchLibrary):
         delivery.over_sockets(self.run, logger.info, offload, on)
 
     @keyword
+    def data_in_pieces_should_arrive_unchanged(self) -> None:
+        """Send records over TCP in pieces that lie at every place of a page, and that the card fetches from there.
+
+        Raises:
+            CardFailure: Records are lost, doubled, reordered or damaged.
+            NotApplicable: The sheet names no scatter-gather, or it is off.
+        """
+        delivery.gathered(self.run, logger.info)
+
+    @keyword
     def wrong_checksums_should_be_refused_and_counted(self) -> None:
         """Send UDP and TCP with right and wrong checksums to every port of the dut.
 
@@ -96,8 +105,7 @@ class Frames(BenchLibrary):
         Raises:
             CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer, as it does
                 when its interrupt was lost; or some had none, and the card loses frames.
-            Undecided: A server stood still meanwhile, or the datagram may have lain in either server, or was lost where
-                nobody knows.
+            Undecided: A server stood still, or the datagram may have lain in either server, or was lost somewhere.
         """
         stalls.require_none(self.run, self.profile(profile), logger.info)
 

@@ -40,6 +40,7 @@ TESTS = {
         "Every Offload Leaves Data Unchanged When It Is Off",
         "Fragmented Datagrams Arrive Whole With Checksum Offload",
     ),
+    "records in pieces of memory": ("Data In Pieces Of Memory Arrive Unchanged",),
     "wrong IP, UDP and TCP checksums": ("Wrong Checksums Are Refused And Counted",),
     "checksums on the wire, UDP and TCP over IPv4 and IPv6": ("Checksums Are Right On The Wire",),
     "segments of TCP on the wire": (

@@ -32,6 +32,10 @@ Every Offload Leaves Data Unchanged When It Is Off
     [Tags]    per:offload    slow    req:CARD-09/each-offload
     Data Should Arrive Unchanged    every    on=False
 
+Data In Pieces Of Memory Arrive Unchanged
+    [Tags]    req:NFS-06/scatter-gather
+    Data In Pieces Should Arrive Unchanged
+
 Wrong Checksums Are Refused And Counted
     [Tags]    allure.severity:critical    req:CARD-09/checksums
     Wrong Checksums Should Be Refused And Counted

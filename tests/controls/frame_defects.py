@@ -29,6 +29,7 @@ TAGS_IN = "Received Tags Are Those That Were Sent"
 TXCSUM, RXCSUM, GRO, VLAN_TX, RXHASH, LRO = 2, 4, 16, 32, 256, 512
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
 ALONE = "Single Frames Are Handed Over In Time"
+PIECES = "Data In Pieces Of Memory Arrive Unchanged"
 KINDS, PADDING = "Frames Of Every Kind Arrive", "Padding Carries No Foreign Bytes"
 SEGMENTS_6 = "Segments Of TCP Over IPv6 Are Right On The Wire"
 SUMS_IN = "Received Checksums Are Judged Only When Asked For"
@@ -57,6 +58,7 @@ FRAME_DEFECTS = (
     _frames("tag-priority-lost=1", (KINDS, WIRE_TAGS, TAGS_IN), "tags", CARRIES, ONCE),
     _frames("tx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "tx-flip=25"), red(ONE_OFF), "arrived", tests=(ONE_OFF, CARRIES), full=True),
+    _frames("sg-aligned=4", (PIECES,), "damaged", CARRIES, ONCE),
     _frames("tx-csum-odd=1", (OFFLOADED,), "arrived", CARRIES, NOT_OFFLOADED),
     _frames("tx-csum-last=1", (SEGMENTS, SEGMENTS_6), "with wrong checksums", CARRIES),
     _frames("tx-twice=50", (ONCE,), "twice", UP),

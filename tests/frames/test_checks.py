@@ -20,7 +20,7 @@ from niclab.core.verdict import CardFailure, Deviation, NotApplicable, Undecided
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
 from niclab.frames.load.lost_frames import lost_frames
-from niclab.frames.spec import Arrives, FrameStream
+from niclab.frames.spec import Arrives, FrameStream, MadeBy
 from niclab.run.run import Run
 from niclab.run.run_notes import RunNotes
 
@@ -223,6 +223,17 @@ def test_records_over_sockets_are_judged(clean: Namespaces) -> None:
     clean.spoil("drop")
     with pytest.raises(Undecided, match=r"p1: datagrams: \d+ of 149 frames arrived at a program of .*; expected all"):
         exchange.exchange(clean.run, streams, str)
+
+
+def test_records_in_pieces_are_judged(clean: Namespaces) -> None:
+    bench = exchange.FrameBench(clean.run)
+    streams = [
+        replace(bench.records("records in pieces", port, MadeBy.TCP, 41, delivery.RECORD_SIZES), pieces=delivery.PIECES)
+        for port in bench.of(Role.DUT)
+    ]
+    said = list[str]()
+    exchange.exchange(clean.run, streams, said.append)
+    assert [line.rpartition(": ")[2] for line in said] == ["41 sent, 41 at the program"] * len(streams)
 
 
 def test_frames_that_may_be_lost_are_told_with_their_numbers(clean: Namespaces) -> None:

@@ -16,6 +16,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown
 from niclab.frames import delivery
 from niclab.hosts.errors import NotOffered
+from niclab.hosts.settings.ethtool_records import Feature
 from niclab.run.run import Run
 from niclab.settings.tuning import Tuning as Scopes
 from niclab.transports.ssh.ssh import Result
@@ -196,3 +197,19 @@ def test_an_offload_of_which_nobody_knows_how_it_is_changed_is_unknown(
     with pytest.raises(NotApplicable, match="knows no offload lro that can be switched") as caught:
         delivery.over_sockets(taken, str, "lro", False)
     assert type(caught.value) is NotApplicable
+
+
+def test_only_a_card_that_gathers_is_asked_for_records_in_pieces(
+    bench: FakeBench, settings: FakeSettings, taken: Run
+) -> None:
+    said = list[str]()
+    with pytest.raises(NotApplicable, match="says nothing about offload scatter-gather"):
+        delivery.gathered(taken, said.append)
+    row = "    - name: scatter-gather\n      linux: {word: scatter-gather, set_word: sg, default: true, change: both}\n"
+    bench.edit(bench.sheet, ("    - name: vlan-strip\n", f"{row}    - name: vlan-strip\n"))
+    taken.card = bench.load()[1]
+    for port in settings.ports.values():
+        port.features["scatter-gather"] = Feature(False, False, None)
+    with pytest.raises(NotApplicable, match=r"^dut: scatter-gather is off at each port of the card$"):
+        delivery.gathered(taken, said.append)
+    assert len(said) == len(taken.bench.paths) and all("its system copies the pieces" in line for line in said)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
-from niclab.card import At, Changeable, Setting, SettingKind
+from niclab.card import At, Changeable, OffloadName, Setting, SettingKind
 from niclab.core.verdict import NotApplicable, Undecided, fail_with
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.spec import (
@@ -38,6 +38,8 @@ RECORD_SIZES = (65000, 25, 1448, 32768, 4095, 9001)
 DATAGRAM_SIZES, FRAGMENTED_SIZES = (1472, 100, 1471, 25), (8000, 1473, 4097)
 """Bytes; more than 1472 are sent in fragments at an MTU of 1500. A flow has one kind: a card with several queues may
 spread fragments by addresses alone, and the others by ports as well."""
+PIECES = (1448, 1, 333, 64, 7, 4097, 2, 15, 700, 31, 128, 1023)
+"""Bytes; about a thousand pieces, so that they begin at the first thousand places of a page."""
 EDGE = 40
 PER_SIZE = 3
 CHECKED = 96
@@ -132,6 +134,32 @@ def over_sockets(run: Run, say: Say, offload: str, on: bool) -> None:
     ordered = tuple(settings if on else reversed(settings))
     with applied(run, Way(path, Role.DUT), ordered):
         exchange(run, [stream for port in ports for stream in _records(bench, port)], say)
+
+
+def gathered(run: Run, say: Say) -> None:
+    """Send records over TCP that lie in pieces at every place of a page, from each port of the dut whose card gathers.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the records.
+
+    Raises:
+        CardFailure: A record is lost, doubled, reordered or damaged.
+        NotApplicable: The sheet names no scatter-gather, or it is off at each port: their system copies the pieces.
+    """
+    named = rows(run, OffloadName.SCATTER_GATHER.value)
+    bench, streams = FrameBench(run), list[FrameStream]()
+    for port in bench.of(Role.DUT):
+        dut = DutPort(run, port)
+        shown = dut.host.settings.features(dut.iface)
+        if all(row.feature(dut, shown).on for row in named.values()):
+            made = bench.records("records over TCP in pieces", port, MadeBy.TCP, RECORDS, RECORD_SIZES)
+            streams.append(replace(made, pieces=PIECES))
+        else:
+            say(f"{dut.place}: scatter-gather is off: its system copies the pieces of a frame together")
+    if not streams:
+        raise NotApplicable(f"{run.server(Role.DUT).name}: scatter-gather is off at each port of the card")
+    exchange(run, streams, say)
 
 
 def _records(bench: FrameBench, port: Port) -> list[FrameStream]:

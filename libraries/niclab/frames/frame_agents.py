@@ -11,7 +11,7 @@ from typing import TypeVar
 from niclab.bench.records import Port, Role
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.frames import frame_arrivals, frame_content, frame_program, frame_sockets
+from niclab.frames import frame_arrivals, frame_content, frame_program, frame_sockets, scattered
 from niclab.frames.answers import ServerAnswer, read_answer, read_gaps
 from niclab.frames.server_agent import Agent, running
 from niclab.frames.spec import FramePlan
@@ -22,7 +22,7 @@ from niclab.run.server import Server
 
 T = TypeVar("T")
 
-IMPORTED = (frame_content, frame_arrivals, frame_sockets, packet, wire_capture)
+IMPORTED = (frame_content, frame_arrivals, frame_sockets, scattered, packet, wire_capture)
 SENDS = ": frame_program;"
 """Marks the command that lasts as long as frames are sent; a shell does nothing for it."""
 QUICK_LOOKS = 20

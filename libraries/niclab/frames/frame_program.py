@@ -26,6 +26,7 @@ from typing import Any
 from niclab.frames.frame_arrivals import Arrivals
 from niclab.frames.frame_content import ETHERTYPE, TCP, FrameContent, crafted
 from niclab.frames.frame_sockets import BUFFER_BYTES, DRAIN, RCVBUFFORCE, Place, TcpPort, UdpPort, family
+from niclab.frames.scattered import ScatteredRecords
 from niclab.frames.wire.packet import Packet
 from niclab.frames.wire.wire_capture import HashCapture, WireCapture
 
@@ -154,6 +155,7 @@ class OutgoingStream:
         self.stopped = False
         self.pending, self.next_at = b"", 0.0
         self.socket: socket.socket | None = None
+        self.scattered = ScatteredRecords(plan["pieces"]) if plan["pieces"] else None
 
     def open(self) -> None:
         plan = self.plan
@@ -205,9 +207,11 @@ class OutgoingStream:
                 self.pending = self.content.make(plan["flow"], self.number, size)
             else:
                 self.pending = crafted(plan["frame"], self.content, plan["flow"], self.number, size)
+            if self.scattered is not None:
+                self.scattered.lay(self.pending)
         try:
             assert self.socket is not None
-            sent = self.socket.send(self.pending)
+            sent = self.socket.send(self.pending) if self.scattered is None else self.scattered.send(self.socket)
         except OSError as error:
             again = {errno.EAGAIN, errno.ENOBUFS} | ({errno.ENETDOWN} if not plan["count"] else set())
             if error.errno not in again:
@@ -301,6 +305,8 @@ class Exchange:
         for stream in self.streams:
             if stream.socket is not None:
                 stream.socket.close()
+            if stream.scattered is not None:
+                stream.scattered.close()
 
 
 def statistics(iface: str) -> dict[str, int]:

@@ -119,6 +119,8 @@ class FrameStream:
         per_s: Frames a second; 0: as fast as the sender can.
         mss: Maximum segment size of TCP in bytes, where the system makes the frames; 0: that of the path. The same for
             all streams of an exchange that is captured.
+        pieces: Bytes of the pieces, taken in turn, in which each record over TCP lies in the sender's memory, each
+            at another place of its page; empty: whole, in a program's memory, out of which the system copies it.
         tags: The tags that the frames have on the wire, as of :class:`FrameSpec`, and arrive with, where the sending
             port inserts them; None: those they are made with, which the receiving port may remove.
     """
@@ -135,6 +137,7 @@ class FrameStream:
     at_program: Arrives = Arrives.ANY
     per_s: float = 0
     mss: int = 0
+    pieces: tuple[int, ...] = ()
     tags: tuple[int, ...] | None = None
 
     @property
@@ -320,4 +323,5 @@ def _stream_words(flow: int, stream: FrameStream, iface: str) -> dict[str, Any]:
         "to": stream.addresses[1],
         "port": UDP_PORT,
         "mss": stream.mss,
+        "pieces": stream.pieces,
     }

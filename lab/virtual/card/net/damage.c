@@ -52,6 +52,29 @@ bool vnet_sums_late(const struct vnet *v)
 	       vcard_fault(v->port, VCARD_FAULT_TX_CSUM_ODD);
 }
 
+/*
+ * A buffer in pieces as the card fetches it: the defect loses the lowest bits of a piece's address. Returns another buffer,
+ * where one is wrong: TCP sends its own again. NULL: there is no memory, and the buffer is gone.
+ */
+struct sk_buff *vnet_tx_fetch(const struct vnet *v, struct sk_buff *skb)
+{
+	u32 unit = vcard_fault(v->port, VCARD_FAULT_SG_ALIGNED);
+	unsigned int i, at = skb_headlen(skb);
+	struct sk_buff *fetched;
+
+	if (!unit || !skb_is_nonlinear(skb))
+		return skb;
+	fetched = skb_copy(skb, GFP_ATOMIC);
+	for (i = 0; fetched && i < skb_shinfo(skb)->nr_frags; i++) {
+		const skb_frag_t *piece = &skb_shinfo(skb)->frags[i];
+
+		memcpy(fetched->data + at, skb_frag_address(piece) - (skb_frag_off(piece) & (unit - 1)), skb_frag_size(piece));
+		at += skb_frag_size(piece);
+	}
+	dev_consume_skb_any(skb);
+	return fetched;
+}
+
 /* A frame that leaves, before the card makes its checksum. What the sender keeps to send it again stays whole. */
 void vnet_tx_damage(struct vnet *v, struct sk_buff *skb)
 {

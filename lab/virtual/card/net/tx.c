@@ -151,6 +151,9 @@ static void take_buffer(struct vnet *v, struct sk_buff *skb)
 	struct sk_buff *segments, *next;
 	unsigned int full;
 
+	skb = vnet_tx_fetch(v, skb);
+	if (!skb)
+		return;
 	if (skb_vlan_tag_present(skb)) {
 		if (vnet_lies(v, VCARD_F_VLAN_TX)) {
 			__vlan_hwaccel_clear_tag(skb);

@@ -148,6 +148,7 @@ struct sk_buff *vnet_twin(struct vnet *v, const struct sk_buff *skb);
 bool vnet_uncounted(struct vnet *v);
 bool vnet_interrupt_lost(struct vnet *v);
 bool vnet_sums_late(const struct vnet *v);
+struct sk_buff *vnet_tx_fetch(const struct vnet *v, struct sk_buff *skb);
 void vnet_tx_damage(struct vnet *v, struct sk_buff *skb);
 void vnet_tx_missum(struct vnet *v, struct sk_buff *skb, unsigned int start, unsigned int check);
 int vnet_tx_pad(struct vnet *v, struct sk_buff *skb);
