@@ -41,12 +41,16 @@ class Shown:
     adaptive: dict[str, bool]
     pause: dict[str, bool]
     firmware: str
+    queues: int
     flashed: str = ""
 
 
 @dataclass
 class Driver:
     """A driver that takes what the kernel lets through. Each class below is a driver with its own rules."""
+
+    MOST_QUEUES = 0
+    """Combined queues, on a server with two processors; 0: no operation for them."""
 
     card: Card
     shown: Shown = field(init=False)
@@ -62,6 +66,9 @@ class Driver:
 
     def heed_rings(self, asked: Values) -> None:
         self.shown.rings.update({name: int(size) for name, size in asked.items()})
+
+    def heed_queues(self, number: int) -> None:
+        self.shown.queues = number
 
     def heed_coalescing(self, asked: Values) -> None:
         for name, value in asked.items():
@@ -126,6 +133,7 @@ def as_delivered(card: Card) -> Shown:
         {word: on is True for word, on in adaptive.items() if on is not None},
         {name: getattr(card.pause, name) is True for name in ("autoneg", "rx", "tx")} if card.pause else {},
         card.firmware.required[0] if isinstance(card.firmware.required, tuple) else "1",
+        queues=2,
     )
 
 
@@ -157,6 +165,8 @@ class E1000e(Driver):
 class Igb(E1000e):
     """igb_ethtool.c, igb_main.c, with two queues: above four, both ways would share interrupts."""
 
+    MOST_QUEUES = 8  # igb_max_channels()
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.shown.coalescing["tx-usecs"] = 3  # IGB_DEFAULT_ITR
@@ -170,6 +180,8 @@ class Igb(E1000e):
 
 class Ixgbe(Driver):
     """ixgbe_ethtool.c, ixgbe_main.c, on 10 Gbit/s over fibre, where flow control is not negotiated."""
+
+    MOST_QUEUES = 63  # ixgbe_max_channels()
 
     def heed_pause(self, asked: Values) -> None:
         if asked["autoneg"]:  # ixgbe_device_supports_autoneg_fc()
@@ -191,6 +203,8 @@ class Ixgbe(Driver):
 
 class Bnx2x(Driver):
     """bnx2x_ethtool.c, bnx2x_cmn.c, with four queues and that of storage."""
+
+    MOST_QUEUES = 4  # bnx2x_get_channels(): BNX2X_MAX_RSS_COUNT()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -242,6 +256,8 @@ class Cxgb4(Driver):
 
 class Be2net(Driver):
     """be_ethtool.c, be_main.c, with SFP+ modules, for which fc_autoneg is 0 (be_pause_supported())."""
+
+    MOST_QUEUES = 4  # be_get_channels(): be_max_qp_irqs()
 
     def heed_pause(self, asked: Values) -> None:
         if asked["autoneg"]:
@@ -316,10 +332,10 @@ def answer(stdout: str = "", status: int = 0, stderr: str = "") -> SimpleNamespa
 class LinuxShell:
     """A server with one port: what ``ethtool`` of this machine would say and do."""
 
-    _SHOW = re.compile(rf"ethtool (?:--json )?-([kgcai]) {IFACE}")
-    _SET = re.compile(rf"ethtool -([KGCA]) {IFACE} (.*)")
+    _SHOW = re.compile(rf"ethtool (?:--json )?-([kgcail]) {IFACE}")
+    _SET = re.compile(rf"ethtool -([KGCAL]) {IFACE} (.*)")
     _BOTH = re.compile(rf"(ethtool (?:--json )?-[kgcal] {IFACE}) && echo '(@ checksum)' && (ethtool .* \| cksum)")
-    _SUM = re.compile(rf"(?:LC_ALL=C )?ethtool -([kgca]) {IFACE} \| cksum")
+    _SUM = re.compile(rf"(?:LC_ALL=C )?ethtool -([kgcal]) {IFACE} \| cksum")
     _SET_AND_SHOW = re.compile(r'(.*); echo "(.*) \$\?"; (.*)')
     _UNDO = re.compile(r'(.*) \|\| test \$\? -eq 80 \|\| test "\$\((.*)\)" = (.*)')
     _FLASH = re.compile(rf"ethtool -f {IFACE} (\S+)")
@@ -382,7 +398,10 @@ class LinuxShell:
     # --- shown
 
     def _shown(self, option: str) -> Any:
-        names = {"k": self._features, "g": self._rings, "c": self._coalescing, "a": self._pause, "i": self._info}
+        names = {
+            **{"k": self._features, "g": self._rings, "c": self._coalescing, "a": self._pause, "i": self._info},
+            "l": self._queues,
+        }
         text = names[option]()
         return (
             answer(self.driver.look(text))
@@ -430,6 +449,16 @@ class LinuxShell:
         on = {name: {True: "on", False: "off"}[value] for name, value in self.driver.shown.pause.items()}
         return f"Pause parameters for {IFACE}:\nAutonegotiate:\t{on['autoneg']}\nRX:\t\t{on['rx']}\nTX:\t\t{on['tx']}\n"
 
+    def _queues(self) -> str:
+        if not self.driver.MOST_QUEUES:
+            return ""
+
+        def section(number: int) -> str:
+            return f"RX:\t\tn/a\nTX:\t\tn/a\nOther:\t\t1\nCombined:\t{number}\n"
+
+        most, now = section(self.driver.MOST_QUEUES), section(self.driver.shown.queues)
+        return f"Channel parameters for {IFACE}:\nPre-set maximums:\n{most}Current hardware settings:\n{now}"
+
     def _info(self) -> str:
         supports = "statistics test eeprom-access register-dump priv-flags"
         return (
@@ -444,7 +473,8 @@ class LinuxShell:
         values = {word: {"on": True, "off": False}.get(value) for word, value in words.items()}
         asked = {word: int(words[word]) if on is None else on for word, on in values.items()}
         try:
-            {"K": self._switch, "G": self._resize, "C": self._coalesce, "A": self._flow}[option](asked)
+            names = {"K": self._switch, "G": self._resize, "C": self._coalesce, "A": self._flow, "L": self._share}
+            names[option](asked)
         except Refused as error:
             return answer(status=1, stderr=f"netlink error: {error}")
         return answer()
@@ -485,3 +515,10 @@ class LinuxShell:
             raise Refused("Operation not supported")
         if {**now, **asked} != now:  # net/ethtool/pause.c
             self.driver.heed_pause({**now, **asked})
+
+    def _share(self, asked: Values) -> None:
+        if not self.driver.MOST_QUEUES:
+            raise Refused("Operation not supported")
+        if int(asked["combined"]) > self.driver.MOST_QUEUES:  # net/ethtool/channels.c
+            raise Refused("requested channel count exceeds maximum")
+        self.driver.heed_queues(int(asked["combined"]))

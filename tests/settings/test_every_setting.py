@@ -36,7 +36,10 @@ LINUX, FREEBSD = OperatingSystem.LINUX, OperatingSystem.FREEBSD
 KERNEL = "6.1.0-28-amd64"
 SHEETS = [load_card(file).of_kernel(KERNEL) for file in sorted(CARDS.glob("*.yaml"))]
 PLACES = [(card, system) for card in SHEETS for system in OperatingSystem if getattr(card.drivers, system.value)]
-HELD = (SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING, SettingKind.RING, SettingKind.PAUSE)
+HELD = (
+    *(SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING),
+    *(SettingKind.RING, SettingKind.PAUSE, SettingKind.QUEUES),
+)
 K = ChangeKind
 RINGS, SUMS, CUT, MERGED = {K.RX_RING, K.TX_RING}, {K.CHECKSUM, K.SCATTER_GATHER}, {K.SEGMENTATION}, {K.MERGING}
 TIMES = {K.COALESCING, K.PAUSE}
@@ -44,17 +47,17 @@ KINDS = {
     ("alteon-acenic", FREEBSD): {K.CHECKSUM, K.VLAN},
     ("alteon-acenic", LINUX): MERGED,
     ("broadcom-bcm57810", FREEBSD): {K.CHECKSUM, *CUT, *MERGED},
-    ("broadcom-bcm57810", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("broadcom-bcm57810", LINUX): {*RINGS, *TIMES, K.QUEUES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("chelsio-t580-cr", FREEBSD): {*TIMES, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
     ("chelsio-t580-cr", LINUX): {*TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("emulex-oce11102", FREEBSD): {K.CHECKSUM, *CUT, *MERGED, K.VLAN},
-    ("emulex-oce11102", LINUX): {*TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("emulex-oce11102", LINUX): {*TIMES, K.QUEUES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("intel-82574l", FREEBSD): {K.PAUSE, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
     ("intel-82574l", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("intel-82576", FREEBSD): {K.PAUSE, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
-    ("intel-82576", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("intel-82576", LINUX): {*RINGS, *TIMES, K.QUEUES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("intel-x520", FREEBSD): {K.PAUSE, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
-    ("intel-x520", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("intel-x520", LINUX): {*RINGS, *TIMES, K.QUEUES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("solarflare-sfn5122f", FREEBSD): {K.CHECKSUM, *CUT, *MERGED},
     ("solarflare-sfn5122f", LINUX): {*RINGS, K.PAUSE, *SUMS, *CUT, *MERGED, K.HASH},
 }
@@ -239,6 +242,21 @@ def test_a_card_that_does_not_do_what_it_takes_is_wrong(journal: Journal) -> Non
     place = wrong("emulex-oce11102", Stubborn, journal)
     setting = draw.of_port(place.run, PORT).candidates[ChangeKind.COALESCING][0]
     with pytest.raises(CardFailure, match="was set, it shows"), held(place.run, PORT, setting):
+        pass
+
+
+class OneQueue(driver_fakes.Igb):
+    """Takes any number of queues and goes on with one."""
+
+    def heed_queues(self, _: int) -> None:
+        self.shown.queues = 1
+
+
+def test_a_card_that_makes_another_number_of_queues_is_wrong(journal: Journal) -> None:
+    place = wrong("intel-82576", OneQueue, journal)
+    most = draw.of_port(place.run, PORT).candidates[ChangeKind.QUEUES][-1]
+    assert str(most) == "queues combined 8 at the sender"
+    with pytest.raises(CardFailure, match=r"was set, it shows 1$"), held(place.run, PORT, most):
         pass
 
 

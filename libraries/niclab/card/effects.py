@@ -22,6 +22,7 @@ class SettingKind(Enum):
     COALESCING = "coalescing"
     RING = "ring"
     PAUSE = "pause"
+    QUEUES = "queues"
     VLAN = "vlan"
     BOND = "bond"
     VLAN_ON_BOND = "vlan-on-bond"
@@ -60,9 +61,9 @@ PercentLess = Annotated[float, Field(gt=0, lt=100), Wanted("a percentage of more
 class Setting(Record):
     """One setting: ``{kind: offload, name: tso4, to: false, at: sender}``.
 
-    ``name``: of the offload, sysctl, coalescing parameter, ring (rx, tx) or part of pause (autoneg, rx, tx). ``to``: a
-    number, a word, true or false; a ring may be set to ``largest``; of a bond its mode, of a VLAN its ID. An MTU, a
-    bond and a VLAN are always set at both ends.
+    ``name``: of the offload, sysctl, coalescing parameter, ring (rx, tx), part of pause (autoneg, rx, tx) or kind of
+    queues (combined). ``to``: a number, a word, true or false; a ring may be set to ``largest``; of a bond its mode, of
+    a VLAN its ID. An MTU, a bond and a VLAN are always set at both ends.
     """
 
     kind: Annotated[SettingKind, Wanted(f"one of: {_KINDS}")]

@@ -241,7 +241,10 @@ def _recommended(card: Card, expected: Recommended) -> Iterator[Problem]:
             yield Problem((*field, "value"), f"{parameter.value} is above max {row.max}", "a value the card takes")
 
 
-_NAMED = (SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING, SettingKind.RING, SettingKind.PAUSE)
+_NAMED = (
+    *(SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING),
+    *(SettingKind.RING, SettingKind.PAUSE, SettingKind.QUEUES),
+)
 
 
 def _effects(card: Card) -> Iterator[Problem]:

@@ -55,7 +55,7 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
     path = run.bench.paths[0]
     found = draw.of_port(run, _port(run, path))
     if not found.candidates:
-        named = f"sheet {run.card.name} names no ring, coalescing, pause or offload that can be changed"
+        named = f"sheet {run.card.name} names no ring, coalescing, pause, queue or offload that can be changed"
         raise NotApplicable("\n".join([named, *found.left_out]))
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     bench = FrameBench(run)

@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.bench.records import OperatingSystem, Port
-from niclab.card import At, Changeable, CoalescingFacts, OffloadName, Ring, RingFacts, Setting, SettingKind
+from niclab.card import (
+    At,
+    Changeable,
+    ChannelFacts,
+    CoalescingFacts,
+    OffloadName,
+    Ring,
+    RingFacts,
+    Setting,
+    SettingKind,
+)
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable
 from niclab.hosts.host import HostSettings
 from niclab.run.run import Run
-from niclab.settings.held import require_offered
+from niclab.settings.held import COMBINED, require_offered
 from niclab.settings.pause import switches
 
 MANY = 8
@@ -27,6 +37,7 @@ class ChangeKind(Enum):
     TX_RING = "send ring"
     COALESCING = "coalescing"
     PAUSE = "pause frames"
+    QUEUES = "number of queues"
     CHECKSUM = "checksums"
     SCATTER_GATHER = "scatter-gather"
     SEGMENTATION = "segmentation"
@@ -125,7 +136,7 @@ def of_port(run: Run, port: Port) -> Draw:
         port: The port.
     """
     candidates, left_out = dict[ChangeKind, list[Setting]](), list[str]()
-    for section in (_rings, _coalescing, _pause_frames, _offloads):
+    for section in (_rings, _coalescing, _pause_frames, _queues, _offloads):
         try:
             found = list(section(_Place(run, port)))
         except NotApplicable as error:
@@ -185,6 +196,17 @@ def _pause_frames(place: _Place) -> Found:
     now = switches(place.settings.pause(place.iface))
     for name in ("rx", "tx"):
         yield ChangeKind.PAUSE, _setting(SettingKind.PAUSE, name, not now[name])
+
+
+def _queues(place: _Place) -> Found:
+    """One queue, half of the present ones, and the most that the port shows: it may show more than the sheet knows."""
+    facts = place.run.card.of_driver("channels", place.system)
+    if not isinstance(facts, ChannelFacts) or not facts.settable or facts.combined is None:
+        return
+    shown = place.settings.channels(place.iface)
+    now, most = shown.current.combined or 0, shown.max.combined or 0
+    for number in sorted({1, now // 2, most} - {0, now}):
+        yield ChangeKind.QUEUES, _setting(SettingKind.QUEUES, COMBINED, number)
 
 
 def _offloads(place: _Place) -> Found:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import Changeable, OffloadName, PauseFacts, RingFacts, Setting, SettingKind
+from niclab.card import Changeable, ChannelFacts, OffloadName, PauseFacts, RingFacts, Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.run.run import Run
@@ -21,6 +21,8 @@ from niclab.run.temporary import put_back
 from niclab.settings import coalescing, pause
 from niclab.settings.offloads.unsafe import switch_offload
 
+COMBINED = "combined"
+"""The queues whose number can be set: those that receive and send."""
 NO_LONGER_HEEDED = {"net.ipv4.tcp_low_latency": (4, 14)}
 """Sysctls of Linux without effect, and the first release without it (Documentation/networking/ip-sysctl.rst)."""
 
@@ -84,7 +86,7 @@ def held(run: Run, port: Port, setting: Setting) -> AbstractContextManager[None]
     Args:
         run: The current run.
         port: The port; a sysctl is set on its server.
-        setting: The setting: an offload, sysctl, coalescing parameter, ring or part of pause.
+        setting: The setting: an offload, sysctl, coalescing parameter, ring, part of pause or number of queues.
 
     Raises:
         NotApplicable: The sheet or the system does not offer it; before the block, and before anything is changed.
@@ -189,6 +191,26 @@ def _with_pause(end: _Held, setting: Setting, facts: PauseFacts) -> Iterator[Non
         yield
 
 
+def _queues(end: _Held, setting: Setting) -> AbstractContextManager[None]:
+    card = end.run.card
+    facts = card.section(card.of_driver("channels", end.system), f"queues of {end.system.value}'s driver")
+    assert isinstance(facts, ChannelFacts)
+    if not facts.settable or facts.combined is None or setting.name != COMBINED:
+        raise NotApplicable(f"sheet {card.name} does not say that {setting.name} queues can be set")
+    if end.server.host.settings.channels(end.iface).current.combined is None:
+        raise NotApplicable(f"{end.place}: no {setting.name} queues are shown")
+    return _with_queues(end, setting)
+
+
+@contextmanager
+def _with_queues(end: _Held, setting: Setting) -> Iterator[None]:
+    host, number = end.server.host, number_of(setting)
+    with end.changing(str(setting), host.undo.channels(end.iface)):
+        attempt = host.settings.set_channels(end.iface, {COMBINED: number})
+        end.expect(setting, attempt.now.current.combined, number, attempt.refused)
+        yield
+
+
 def _require_meaning(end: _Held, name: str) -> None:
     """Refuse a sysctl that a kernel still has, and no longer heeds."""
     since = NO_LONGER_HEEDED.get(name)
@@ -233,5 +255,6 @@ _KINDS: dict[SettingKind, Callable[[_Held, Setting], AbstractContextManager[None
     SettingKind.COALESCING: _coalescing,
     SettingKind.RING: _ring,
     SettingKind.PAUSE: _pause,
+    SettingKind.QUEUES: _queues,
 }
 """Functions that check whether a setting is offered, and return the block that holds it."""
