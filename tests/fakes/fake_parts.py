@@ -79,6 +79,7 @@ class Nic:
     device: PciDevice
     path: tuple[PcieLink, ...]
     info: DriverInfo = INFO
+    untried: tuple[str, ...] = ()
     settings: LinkSettings | None = None
     ping: PingResult = PING
     frames: dict[str, int] = field(default_factory=dict)
@@ -403,6 +404,9 @@ class FakeHost:
 
     def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
         return tuple(map(self.interface, ifaces))
+
+    def untried(self, iface: str) -> tuple[str, ...]:
+        return self.by_iface(iface).untried
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self.by_iface(iface).info

@@ -10,6 +10,7 @@ from fake_parts import FILE, KERNEL
 
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
+from niclab.report.certificate.remarks import remarks
 from niclab.report.evidence.runfolder import new_run, read_run
 from niclab.run import run as runs
 from niclab.run.run import Run
@@ -34,6 +35,15 @@ def test_the_same_on_all_ports_is_said_once(acquired: Run) -> None:
     software = {"driver": f"e1000e {KERNEL}", "firmware": "2.1-0", "kernel": KERNEL, "system": found["system"]}
     assert found == {**software, "qualified_driver": FROM}
     assert read_run(acquired.run_dir)["facts"] == found
+    release(acquired)
+
+
+def test_what_no_test_tries_is_noted_once_with_its_ports(bench: FakeBench, acquired: Run) -> None:
+    bench.nic("dut.p0").untried = ("a PTP hardware clock", "wake-on-LAN (g)")
+    bench.nic("dut.p1").untried = ("a PTP hardware clock",)
+    acquired.part(CardFacts).record()
+    (remark,) = [each for each in remarks(acquired.run_dir, {}, [])[0] if each.about == "Not tried"]
+    assert remark.details == ("a PTP hardware clock: dut.p0, dut.p1", "wake-on-LAN (g): dut.p0")
     release(acquired)
 
 

@@ -398,6 +398,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "settings.channels": lambda one: one.host.settings.channels(one.port),
     "settings.set_channels": lambda one: one.host.settings.set_channels(one.port, {"rx": 1}),
     "undo.channels": lambda one: one.host.undo.channels(one.port),
+    "settings.untried": lambda one: one.host.settings.untried(one.port),
     "settings.mtu settings.set_mtu undo.mtu": lambda one: changed(
         one, one.host.undo.mtu(one.port), lambda: one.host.settings.set_mtu(one.port, 9000)
     ),

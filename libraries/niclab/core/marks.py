@@ -32,6 +32,8 @@ class MarkKind(StrEnum):
     """A counted run is far from the rest."""
     DRAWN = "drawn"
     """A test has drawn at random: from which seed, what it has drawn, and what came of it."""
+    UNTRIED = "untried"
+    """Ports of the card offer what no test tries; the subject names ports and abilities."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from niclab.hosts.settings.ethtool_records import (
     RingSizes,
 )
 from niclab.hosts.settings.features import CAPABILITIES
+from niclab.hosts.settings.offered import offered_capabilities
 from niclab.hosts.settings.settings_records import Attempt
 
 _PARAMETER = re.compile(r"[a-z]{2,8}(-[a-z]{2,8}){1,3}")
@@ -92,6 +93,12 @@ class FreeBsdSettings(FreeBsdDriverCommands):
         if mtu is None:
             raise ReadError(f"`ifconfig {iface}` shows no mtu", self.name)
         return mtu
+
+    @partly("the capabilities that `ifconfig -m` shows")
+    def untried(self, iface: str) -> tuple[str, ...]:
+        return offered_capabilities(
+            self._ifconfig(f"ifconfig -m {interface_name(self.name, iface)}", iface).capabilities
+        )
 
     def set_feature(self, iface: str, word: str, on: bool) -> Attempt[Features]:
         """Switch an offload by the word of ifconfig: ``tso4``."""

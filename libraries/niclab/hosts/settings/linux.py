@@ -17,6 +17,7 @@ from niclab.hosts.settings.ethtool_features import read_features
 from niclab.hosts.settings.ethtool_pause import read_pause
 from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 from niclab.hosts.settings.ethtool_sizes import read_channels, read_rings
+from niclab.hosts.settings.offered import read_offered
 from niclab.hosts.settings.settings_records import Attempt
 
 Shown = TypeVar("Shown", Features, Rings, Coalescing, Pause, Channels)
@@ -50,6 +51,11 @@ class LinuxSettings(LinuxCommands):
     def mtu(self, iface: str) -> int:
         """Bytes."""
         return self._links.interface(iface).mtu
+
+    def untried(self, iface: str) -> tuple[str, ...]:
+        name = interface_name(self.name, iface)
+        command = "; ".join(f"ethtool {option}{name}" for option in ("-T ", "", "--show-eee ", "-k "))
+        return read_offered(self._try(f"{{ {command}; }} 2> /dev/null").stdout)
 
     def set_feature(self, iface: str, word: str, on: bool) -> Attempt[Features]:
         """Switch an offload by the word of ``ethtool -K``."""

@@ -63,6 +63,7 @@ def remarks(
         *_traffic(noted),
         *_recoveries(noted),
         *_drawn(noted),
+        *_untried(noted),
         *_lab(run),
         *_continued(run.get("continued") or []),
         *_attempts(run.get("earlier_attempts") or [], str(run.get("attempts_unknown") or "")),
@@ -107,6 +108,15 @@ def _recoveries(noted: Sequence[Mark]) -> list[Remark]:
 def _drawn(noted: Sequence[Mark]) -> list[Remark]:
     lines = tuple(mark.subject for mark in noted if mark.kind is MarkKind.DRAWN)
     return [Remark("Drawn", "Settings that were changed under traffic, drawn at random", lines)] if lines else []
+
+
+def _untried(noted: Sequence[Mark]) -> list[Remark]:
+    lines = tuple(dict.fromkeys(mark.subject for mark in noted if mark.kind is MarkKind.UNTRIED))
+    return (
+        [Remark("Not tried", "Abilities that the card offers, and that no test of this lab tries", lines)]
+        if lines
+        else []
+    )
 
 
 def _lab(run: Mapping[str, Any]) -> list[Remark]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from niclab.bench.records import Role
+from niclab.core.marks import MarkKind
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.report.evidence.runfolder import QUALIFIED_DRIVER, RUN_FILE, note_software, record_facts
@@ -32,10 +33,18 @@ class CardFacts:
             BenchFault: The dut cannot be asked, or the run folder cannot be written.
         """
         self._found = self._read()
+        self._note_untried()
         if (self._run.run_dir / RUN_FILE).exists():
             record_facts(self._run.run_dir, **self._found)
             note_software(self._run.run_dir, software_of(self._run))
         return dict(self._found)
+
+    def _note_untried(self) -> None:
+        server, ports = self._run.server(Role.DUT), self._run.ports(Role.DUT)
+        found = side_by_side(lambda port: server.host.settings.untried(self._run.interface(port)), ports)
+        for words in dict.fromkeys(each for offered in found for each in offered):
+            having = [port.name for port, offered in zip(ports, found, strict=True) if words in offered]
+            self._run.notes.mark(MarkKind.UNTRIED, f"{words}: {', '.join(having)}")
 
     def require_unchanged(self) -> None:
         """Read the facts again: one run qualifies one state of one card.
