@@ -8,6 +8,8 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from niclab.card import Activation
 from niclab.checks.firmware import FirmwareChange, Which
+from niclab.checks.firmware_with_driver import require_fits_driver
+from niclab.checks.flashing import Writer
 
 
 @library(scope="GLOBAL")
@@ -25,6 +27,8 @@ class Firmware(BenchLibrary):
         Raises:
             CardFailure: The card refuses it.
             SheetSilent: The sheet names no image to write, or none to come back with.
+            Undecided: The vendor's tool fails and does not say that the card refused, or does not support the system.
+            BenchFault: A program that the tool needs, or an image, is missing.
         """
         self.run.part(FirmwareChange).write_other()
 
@@ -59,6 +63,31 @@ class Firmware(BenchLibrary):
             BenchFault: No firmware was written.
         """
         self.run.part(FirmwareChange).require_running(which)
+
+    @keyword
+    def firmware_should_be_written_by(self, writer: Writer) -> None:
+        """Skip the test unless the sheet says that this writes the firmware.
+
+        Args:
+            writer: ``DRIVER``, asked by ethtool or devlink, or ``TOOL``, of the vendor.
+
+        Raises:
+            NotApplicable: The sheet names another way, or the dut's system has none.
+        """
+        self.run.part(FirmwareChange).require_writer(writer)
+
+    @keyword
+    def firmware_should_fit_the_driver(self) -> None:
+        """Judge the firmware of every port by what the sheet pairs with the version of its driver.
+
+        Raises:
+            CardFailure: The firmware is none that the sheet pairs with the driver.
+            NotApplicable: The sheet has no pairs for the driver, or the driver does not show the firmware.
+            SheetUnknown: No pair is of the version that runs.
+            Undecided: A port reports no version, or one that cannot be compared, or the sheet does not want the driver.
+            BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
+        """
+        require_fits_driver(self.run, logger.info)
 
     @keyword
     def activation_should_be(self, way: Activation) -> None:
