@@ -8,7 +8,6 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from niclab.card import Activation
 from niclab.checks.firmware import FirmwareChange, Which
-from niclab.checks.firmware_with_driver import require_fits_driver
 from niclab.checks.flashing import Writer
 
 
@@ -17,6 +16,7 @@ class Firmware(BenchLibrary):
     """Keywords about writing firmware. The image that brings the former firmware back is in the journal first.
 
     | `Activation Should Be` | POWER_CYCLE |
+    | `Firmware Should Be Written By` | TOOL |
     | `Firmware Should Run` | OTHER |
     """
 
@@ -75,19 +75,6 @@ class Firmware(BenchLibrary):
             NotApplicable: The sheet names another way, or the dut's system has none.
         """
         self.run.part(FirmwareChange).require_writer(writer)
-
-    @keyword
-    def firmware_should_fit_the_driver(self) -> None:
-        """Judge the firmware of every port by what the sheet pairs with the version of its driver.
-
-        Raises:
-            CardFailure: The firmware is none that the sheet pairs with the driver.
-            NotApplicable: The sheet has no pairs for the driver, or the driver does not show the firmware.
-            SheetUnknown: No pair is of the version that runs.
-            Undecided: A port reports no version, or one that cannot be compared, or the sheet does not want the driver.
-            BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
-        """
-        require_fits_driver(self.run, logger.info)
 
     @keyword
     def activation_should_be(self, way: Activation) -> None:

@@ -48,7 +48,7 @@ COMMAND = f"""tool: vendor
       refused: Flashing failed
       source: the script of this control"""
 WRITES, LIES = 'ethtool -f "$1" "$2"', "echo Done"
-UNSUPPORTED = "echo Unsupported operating system; exit 1"
+UNSUPPORTED = "echo Unsupported OS: Debian; exit 1"
 NOT_REMOVED = f"/var/lib/dpkg/info/{PACKAGE}.prerm"
 
 
@@ -171,7 +171,7 @@ def test_a_tool_that_does_not_support_the_system_decides_nothing(bench: Bench, t
     with tool(bench, UNSUPPORTED):
         run = bench.run(*only(test, UP), card=asked_of_the_tool(tmp_path))
     run.should_show(red={test}, green={UP})
-    assert run.red[test].startswith("Undecided: dut.p0 ") and "Unsupported operating system" in run.red[test]
+    assert run.red[test].startswith("Undecided: dut.p0 ") and "Unsupported OS: Debian" in run.red[test]
 
 
 def test_a_tool_that_is_missing_is_the_benchs(bench: Bench, tmp_path: Path) -> None:

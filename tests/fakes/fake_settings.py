@@ -118,7 +118,7 @@ class FakeSettings:
         self.files: set[str] = set()
         self.programs: set[str] = set()
         self.tool_said: ToolRun | None = None
-        """What a tool of the vendor says, which then writes nothing; None: it writes, and says so."""
+        """The end of a tool of the vendor that writes nothing; None: it writes."""
         self.pending: dict[str, str] = {}
         self.shows_flashed: Shows | None = None
         self.parameters: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""How an image gets into the card: by its driver (ethtool, devlink), or by a tool of the vendor."""
+"""The ways of writing an image into the card: by its driver (ethtool, devlink), or by a tool of the vendor."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Writer(Enum):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of an image.
+class WriteOutcome:
+    """The outcome of writing an image.
 
     Attributes:
         attempt: Refused by the card or not, and what the port shows then.
@@ -107,7 +107,7 @@ class Flashing:
             return host.undo.firmware(iface, file)
         return host.firmware.tool_command(self._tool, iface, port.pci, file)
 
-    def write(self, port: Port, file: str) -> Outcome:
+    def write(self, port: Port, file: str) -> WriteOutcome:
         """Write an image. Whether it then runs is for others to see.
 
         Args:
@@ -120,19 +120,19 @@ class Flashing:
         server, iface = self._run.server_of(port), self._run.interface(port)
         server.require_lease()
         if self._tool is None:
-            return Outcome(server.host.firmware.flash(iface, file))
+            return WriteOutcome(server.host.firmware.flash(iface, file))
         ended = server.host.firmware.write_with(self._tool, iface, port.pci, file)
         now = server.host.drivers.driver_info(iface)
         match ended.answer:
             case ToolAnswer.WRITTEN:
-                return Outcome(Attempt(None, now))
+                return WriteOutcome(Attempt(None, now))
             case ToolAnswer.REFUSED:
-                return Outcome(Attempt(ended.words, now))
+                return WriteOutcome(Attempt(ended.words, now))
             case ToolAnswer.UNSUPPORTED:
                 said = f"the tool does not support the system of the dut: {ended.words}"
-                return Outcome(Attempt(ended.words, now), said, is_unsupported=True)
+                return WriteOutcome(Attempt(ended.words, now), said, is_unsupported=True)
         said = f"the tool failed, and does not say that the card refused: {ended.words}"
-        return Outcome(Attempt(ended.words, now), said)
+        return WriteOutcome(Attempt(ended.words, now), said)
 
 
 def _tool(command: FlashCommand) -> FirmwareTool:

@@ -46,7 +46,7 @@ class FirmwareTool:
 
 
 class ToolAnswer(Enum):
-    """How a tool ended that was to write an image. FAILED: it did not write, and does not say that the card refused."""
+    """The end of a tool that was to write an image. FAILED: it did not, and does not say that the card refused."""
 
     WRITTEN = "written"
     REFUSED = "refused"
