@@ -7,6 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.checks import firmware, identity
+from niclab.checks.firmware_with_driver import require_fits_driver
 
 
 @library(scope="GLOBAL")
@@ -96,3 +97,16 @@ class Card(BenchLibrary):
             Undecided: No port reports a version.
         """
         firmware.require_same_on_all_ports(self.run)
+
+    @keyword
+    def firmware_should_fit_the_driver(self) -> None:
+        """Judge the firmware of every port by what the sheet pairs with the version of its driver.
+
+        Raises:
+            CardFailure: The firmware is none that the sheet pairs with the driver.
+            NotApplicable: The sheet has no pairs for the driver, or the driver does not show the firmware.
+            SheetUnknown: No pair is of the version that runs.
+            Undecided: A port reports no version, or one that cannot be compared, or the sheet does not want the driver.
+            BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
+        """
+        require_fits_driver(self.run, logger.info)

@@ -8,6 +8,7 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from niclab.card import Activation
 from niclab.checks.firmware import FirmwareChange, Which
+from niclab.checks.flashing import Writer
 
 
 @library(scope="GLOBAL")
@@ -15,6 +16,7 @@ class Firmware(BenchLibrary):
     """Keywords about writing firmware. The image that brings the former firmware back is in the journal first.
 
     | `Activation Should Be` | POWER_CYCLE |
+    | `Firmware Should Be Written By` | TOOL |
     | `Firmware Should Run` | OTHER |
     """
 
@@ -25,6 +27,8 @@ class Firmware(BenchLibrary):
         Raises:
             CardFailure: The card refuses it.
             SheetSilent: The sheet names no image to write, or none to come back with.
+            Undecided: The vendor's tool fails and does not say that the card refused, or does not support the system.
+            BenchFault: A program that the tool needs, or an image, is missing.
         """
         self.run.part(FirmwareChange).write_other()
 
@@ -59,6 +63,18 @@ class Firmware(BenchLibrary):
             BenchFault: No firmware was written.
         """
         self.run.part(FirmwareChange).require_running(which)
+
+    @keyword
+    def firmware_should_be_written_by(self, writer: Writer) -> None:
+        """Skip the test unless the sheet says that this writes the firmware.
+
+        Args:
+            writer: ``DRIVER``, asked by ethtool or devlink, or ``TOOL``, of the vendor.
+
+        Raises:
+            NotApplicable: The sheet names another way, or the dut's system has none.
+        """
+        self.run.part(FirmwareChange).require_writer(writer)
 
     @keyword
     def activation_should_be(self, way: Activation) -> None:

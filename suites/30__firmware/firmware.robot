@@ -2,7 +2,8 @@
 Documentation    Firmware can be changed and put back, and nothing but the card's own sound images is taken.
 ...
 ...              Which versions may run, which images there are and what makes a written image run is on the
-...              sheet. A card whose firmware is not written with ethtool is not asked.
+...              sheet. The driver writes the images, by ethtool or devlink; where a tool of the vendor does, see
+...              vendor_tool.robot.
 
 Resource         ../../resources/firmware.resource
 
@@ -16,6 +17,10 @@ The Firmware Is One The Sheet Wants
     [Tags]    allure.severity:blocker    req:CARD-02/check    req:EMX-04/version
     Firmware Should Be As On The Sheet
 
+The Firmware Fits The Driver
+    [Tags]    allure.severity:critical    req:EMX-04/with-driver
+    Firmware Should Fit The Driver
+
 An Image Of Another Card Is Refused
     [Tags]    allure.severity:critical    req:CARD-02/refusal-foreign
     Foreign Image Should Be Refused
@@ -26,6 +31,7 @@ Damaged Images Are Refused
 
 Firmware That Runs After A Driver Reload Can Be Changed And Put Back
     [Tags]    slow    req:CARD-02/update    req:CARD-02/rollback    req:EMX-04/update
+    Firmware Should Be Written By    DRIVER
     Activation Should Be    DRIVER_RELOAD
     Write Other Firmware
     Reload The Driver
@@ -36,6 +42,7 @@ Firmware That Runs After A Driver Reload Can Be Changed And Put Back
 
 Firmware That Runs After A Restart Can Be Changed And Put Back
     [Tags]    slow    req:CARD-02/update    req:CARD-02/rollback    req:EMX-04/update
+    Firmware Should Be Written By    DRIVER
     Activation Should Be    RESET
     Write Other Firmware
     Restart The Dut
@@ -52,6 +59,7 @@ Firmware That Runs After A Power Cycle Can Be Changed And Put Back
     ...    req:CARD-02/rollback
     ...    req:CARD-02/power-cycle
     ...    req:EMX-04/update
+    Firmware Should Be Written By    DRIVER
     Activation Should Be    POWER_CYCLE
     Write Other Firmware
     Power Cycle The Dut

@@ -47,6 +47,18 @@ EMULEX, CHELSIO, ALTEON = "emulex-oce11102", "chelsio-t580-cr", "alteon-acenic"
 RX_MAX = '{max: {"<6.2": 4096, ">=6.2": 8192}'
 BROADCOM, INTEL, SOLARFLARE = "broadcom-bcm57810", "intel-x520", "solarflare-sfn5122f"
 
+PAIRED = 'pair that it works"\n'
+
+
+def _pair(driver: str, firmware: str = "1.8") -> str:
+    return f"    - {{os: freebsd, driver: ['{driver}'], firmware: ['{firmware}'], source: test}}\n"
+
+
+def _command(line: str = "x {interface} {image}", needs: str = "bash", refused: str = "no") -> str:
+    said = f"line: '{line}', needs: ['{needs}'], refused: '{refused}'"
+    return f"\n    command: {{{said}, source: test}}"
+
+
 RULES = [
     # effects
     (SOLARFLARE, "kind: sysctl, name", "kind: sysctls, name", "effects.0.change.0.kind", "one of: offload, mtu,"),
@@ -79,7 +91,13 @@ RULES = [
     (CHELSIO, "[PN, EC, SN]", "[PN, part]", "identity.vpd.keywords.1", "a VPD keyword"),
     (EMULEX, "where: sysctl", "where: registry", "drivers.freebsd.tunables.0.where", "sysctl or module-parameter"),
     (EMULEX, "name: be2net-modules", "name: be2net modules", "drivers.linux.package.name", "the name of a package"),
-    (EMULEX, "tool: ethtool", "tool: screwdriver", "firmware.update.tool", "ethtool, vendor, host-loaded or unknown"),
+    (
+        EMULEX,
+        "tool: ethtool",
+        "tool: screwdriver",
+        "firmware.update.tool",
+        "ethtool, devlink, vendor, host-loaded or unknown",
+    ),
     (EMULEX, "activation: reset", "activation: never", "firmware.update.activation", "driver-reload, reset"),
     (EMULEX, "file: oc11-4.4.249.3.ufi", "file: ../oc11.ufi", "firmware.update.images.0.file", "a file name"),
     (EMULEX, "(?P<version>", "(", "firmware.shape", "a regular expression in quotes, with a group (?P<version>"),
@@ -107,7 +125,8 @@ RULES = [
     (EMULEX, "label: TSO4", "label: tso4", "offloads.table.9.freebsd.label", "a label in capitals"),
     (EMULEX, "bit: 9,", "bit: 64,", "offloads.table.10.freebsd.bit", "a bit 0..63"),
     (EMULEX, "at_least: 1.5", "at_least: 1", "offloads.table.9.linux.proof.at_least", "a number more than 1"),
-    (EMULEX, "os: freebsd", "os: windows", "offloads.refused.0.os", "linux or freebsd"),
+    (EMULEX, "os: freebsd", "os: windows", "firmware.with_driver.0.os", "linux or freebsd"),
+    (EMULEX, "os: freebsd\n      word", "os: windows\n      word", "offloads.refused.0.os", "linux or freebsd"),
     (
         EMULEX,
         "jumbo_tcp_fraction_of_line_rate: 0.95",
@@ -130,8 +149,52 @@ RULES = [
     (EMULEX, 'example: "4.4.249.3"', 'example: "4.4"', "firmware.example", "a string that is"),
     (EMULEX, 'version: "10.6.144.21"', 'version: "4.4.249.3"', "firmware.update.images", "one image a version"),
     (EMULEX, "t5fw-1.27.1.0.bin", "oc11-4.4.249.3.ufi", "firmware.update.foreign_image", "an image of another card"),
-    (EMULEX, "tool: ethtool", "tool: vendor", "firmware.update.images", "images only where ethtool writes them"),
+    (
+        EMULEX,
+        "tool: ethtool",
+        "tool: vendor",
+        "firmware.update.images",
+        "images only where ethtool, devlink or a command writes",
+    ),
     (EMULEX, "order: numbers", "order: exact", "firmware.forbidden.0", "an exact version"),
+    (
+        EMULEX,
+        PAIRED,
+        f"{PAIRED}{_pair('4.2.116.0')}",
+        "firmware.with_driver.1.driver.0",
+        "each version of a driver in one",
+    ),
+    (EMULEX, PAIRED, f"{PAIRED}{_pair('1', '>=x')}", "firmware.with_driver.1.firmware.0", "an exact version such"),
+    (EMULEX, PAIRED, f"{PAIRED}{_pair('1', '>=1.8-k')}", "firmware.with_driver.1.firmware.0", "an exact version"),
+    (
+        EMULEX,
+        "tool: ethtool",
+        f"tool: ethtool{_command()}",
+        "firmware.update.command",
+        "a command only with tool: vendor",
+    ),
+    (
+        EMULEX,
+        "tool: ethtool",
+        f"tool: vendor{_command('x')}",
+        "firmware.update.command.line",
+        "one line for sh with {image}",
+    ),
+    (EMULEX, "tool: ethtool", f"tool: vendor{_command('x {image} {mac}')}", "firmware.update.command.line", "one line"),
+    (
+        EMULEX,
+        "tool: ethtool",
+        f"tool: vendor{_command(needs='a b')}",
+        "firmware.update.command.needs.0",
+        "the name of a",
+    ),
+    (
+        EMULEX,
+        "tool: ethtool",
+        f"tool: vendor{_command(refused='(')}",
+        "firmware.update.command.refused",
+        "a regular exp",
+    ),
     (INTEL, "      order: numbers-suffix\n", "", "drivers.linux.package.allowed.0", "an exact version"),
     (INTEL, RX_MAX, "{max: 256", "rings.rx.default", "at most max"),
     (INTEL, "default: 512, min: 64", "default: 32, min: 64", "rings.rx.default", "at least min"),

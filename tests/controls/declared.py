@@ -212,11 +212,18 @@ def declared() -> list[Declared]:
 
 
 def _software() -> list[Declared]:
-    """The vendor's packages, and the settings of the boot."""
+    """The vendor's packages and tools, firmware for another driver, and the settings of the boot."""
     proof = "test_vendor_controls.py::test_packages_without_effect_turn_their_tests_red"
+    lies = "test_vendor_controls.py::test_a_tool_that_lies_about_its_success_is_seen"
+    pair = "test_freebsd_controls.py::test_firmware_that_does_not_go_with_the_driver_is_seen"
     loader = "test_freebsd_controls.py::test_an_entry_that_the_loader_does_not_reach_is_seen"
     return [
         Declared("package:dut without effect", frozenset(vendor.ON_DUT), CARD, proof, vendor.CARD),
         Declared("package:peer without effect", frozenset({vendor.ON_PEER}), CARD, proof, vendor.CARD),
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
+        Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
+        *(
+            Declared("tool:dut lies", frozenset({test}), CARD, f"{lies}[{activation}]", vendor.CARD)
+            for activation, test in vendor.BY_TOOL.items()
+        ),
     ]

@@ -17,7 +17,7 @@ AT_BOOT = "The Driver Is Loaded After A Power Cycle"
 MADE = "The Driver Is Loaded After A Restart When It Is Set To"
 PACKAGE = "The Required Driver Is Installed And Runs On The Dut"
 FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run The Same Firmware"
-DRIVER_VERSION = "The Driver Version Is One The Sheet Wants"
+FITS, DRIVER_VERSION = "The Firmware Fits The Driver", "The Driver Version Is One The Sheet Wants"
 FLASHED, FOREIGN = (
     "Firmware That Runs After A Restart Can Be Changed And Put Back",
     "An Image Of Another Card Is Refused",
@@ -102,6 +102,17 @@ def test_another_firmware_of_one_port_is_seen(bench: Bench) -> None:
     run = bench.run(*only(FIRMWARE, SAME_FIRMWARE, DRIVER_VERSION), card=SHEET)
     run.should_show(red={FIRMWARE, SAME_FIRMWARE}, green={DRIVER_VERSION})
     assert "runs firmware 4.2.324.30, sheet emulex-oce11102 forbids it" in run.red[FIRMWARE]
+
+
+def test_firmware_that_does_not_go_with_the_driver_is_seen(bench: Bench) -> None:
+    """The lists allow both, each by itself."""
+    bench.vbench("fault", "set", "card:dut.p1", "firmware=10.6.144.21")
+    run = bench.run(*only(FIRMWARE, FITS, DRIVER_VERSION), card=SHEET)
+    run.should_show(red={FITS}, green={FIRMWARE, DRIVER_VERSION})
+    expected = (
+        "runs firmware 10.6.144.21, expected 4.4.249.3 with driver oce 4.2.116.0 (sheet emulex-oce11102: Emulex doc"
+    )
+    assert run.red[FITS].startswith("CardFailure: dut.p1 ") and expected in run.red[FITS]
 
 
 def test_firmware_that_is_not_written_is_seen(bench: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from control_bench import NAME, REPOSITORY, Bench, only
@@ -34,6 +35,20 @@ PREFER_THE_KERNELS = (
 """depmod.d(5): the kernel's module is loaded whatever a package brings, as where a package is of another kernel."""
 OTHER_VERSION = f"/srv/vendor/defective/other-version/{PACKAGE}_*.deb"
 RELOAD = f"modprobe -r {MODULE} && modprobe {MODULE}"
+BY_TOOL = {
+    way: f"The Vendor's Tool Installs Firmware That Runs After A {words}"
+    for way, words in (("driver-reload", "Driver Reload"), ("reset", "Restart"), ("power-cycle", "Power Cycle"))
+}
+FOREIGN = "An Image Of Another Card Is Refused"
+TOOL = "/usr/local/sbin/elxflash"
+COMMAND = f"""tool: vendor
+    command:
+      line: "{TOOL} {{interface}} {{file}}"
+      needs: [bash, {TOOL}]
+      refused: Flashing failed
+      source: the script of this control"""
+WRITES, LIES = 'ethtool -f "$1" "$2"', "echo Done"
+UNSUPPORTED = "echo Unsupported OS: Debian; exit 1"
 NOT_REMOVED = f"/var/lib/dpkg/info/{PACKAGE}.prerm"
 
 
@@ -111,3 +126,56 @@ def test_packages_without_effect_turn_their_tests_red(bench: Bench) -> None:
         role = "peer" if test == ON_PEER else "dut"
         assert message.startswith(f"CardFailure: {role}: module {MODULE} is /"), run.red
         assert f"the kernel's own; expected that of package {PACKAGE}" in message
+
+
+def asked_of_the_tool(folder: Path, activation: str = "reset") -> Path:
+    """The card's sheet with the tool in the place of ethtool."""
+    text = SHEET.read_text()
+    for old, new in (("tool: ethtool", COMMAND), ("activation: reset", f"activation: {activation}")):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path = folder / SHEET.name
+    path.write_text(text)
+    return path
+
+
+@contextmanager
+def tool(bench: Bench, script: str) -> Iterator[None]:
+    """The vendor's tool is on the dut."""
+    text = shlex.quote(f"#!/bin/bash\n{script}\n")
+    bench.ssh("dut", f"printf %s {text} > {TOOL} && chmod +x {TOOL} && sync")
+    try:
+        yield
+    finally:
+        bench.ssh("dut", f"rm -f {TOOL} && sync")
+
+
+def test_a_tool_that_writes_installs_firmware_and_puts_it_back(bench: Bench, tmp_path: Path) -> None:
+    tests = {BY_TOOL["reset"], FOREIGN}
+    with tool(bench, WRITES):
+        run = bench.run(*only(*tests), card=asked_of_the_tool(tmp_path))
+    run.should_show(red=set(), green=tests)
+
+
+@pytest.mark.parametrize("activation", BY_TOOL)
+def test_a_tool_that_lies_about_its_success_is_seen(bench: Bench, tmp_path: Path, activation: str) -> None:
+    test = BY_TOOL[activation]
+    with tool(bench, LIES):
+        run = bench.run(*only(test), card=asked_of_the_tool(tmp_path, activation))
+    run.should_show(red={test})
+    assert "CardFailure: dut.p0 " in run.red[test] and "runs firmware 4.4.249.3; expected 10.6.144.21" in run.red[test]
+
+
+def test_a_tool_that_does_not_support_the_system_decides_nothing(bench: Bench, tmp_path: Path) -> None:
+    test = BY_TOOL["reset"]
+    with tool(bench, UNSUPPORTED):
+        run = bench.run(*only(test, UP), card=asked_of_the_tool(tmp_path))
+    run.should_show(red={test}, green={UP})
+    assert run.red[test].startswith("Undecided: dut.p0 ") and "Unsupported OS: Debian" in run.red[test]
+
+
+def test_a_tool_that_is_missing_is_the_benchs(bench: Bench, tmp_path: Path) -> None:
+    test = BY_TOOL["reset"]
+    run = bench.run(*only(test, UP), card=asked_of_the_tool(tmp_path))
+    run.should_show(red={test}, green={UP})
+    assert run.red[test].startswith(f"BenchFault: dut: {TOOL} not found; expected it for the tool that writes firmware")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -23,7 +23,15 @@ from niclab.hosts.settings.ethtool_records import (
     Rings,
     RingSizes,
 )
-from niclab.hosts.settings.settings_records import AerCounters, Attempt, ChangedFile, Package
+from niclab.hosts.settings.settings_records import (
+    AerCounters,
+    Attempt,
+    ChangedFile,
+    FirmwareTool,
+    Package,
+    ToolAnswer,
+    ToolRun,
+)
 
 SHEET = """
 rings:
@@ -108,6 +116,9 @@ class FakeSettings:
         self.signer: str | None = None
         self.aer_counts: dict[str, AerCounters | None] = {}
         self.files: set[str] = set()
+        self.programs: set[str] = set()
+        self.tool_said: ToolRun | None = None
+        """The end of a tool of the vendor that writes nothing; None: it writes."""
         self.pending: dict[str, str] = {}
         self.shows_flashed: Shows | None = None
         self.parameters: dict[str, str] = {}
@@ -130,7 +141,7 @@ class FakeSettings:
             self.told.append(command)
             self.at_boot.discard("e1000e")
             return ""
-        if command.startswith(("{ export DEBIAN_FRONTEND", "ethtool -f")):
+        if command.startswith(("{ export DEBIAN_FRONTEND", "ethtool -f", "elxflash ")):
             self.told.append(command)
             return ""
         return self._shell(command)
@@ -329,6 +340,22 @@ class FakeSettings:
             return Attempt("input/output error", nic.info)
         self.pending[iface] = file.removeprefix("fw-").removesuffix(".bin")
         return Attempt(None, self._flashed(iface))
+
+    def missing_programs(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name not in self.programs)
+
+    def tool_command(self, tool: FirmwareTool, iface: str, address: str, file: str) -> str:
+        assert address == self.host.by_iface(iface).pci
+        return f"{tool.line.split()[0]} {iface} {file}"
+
+    def write_with(self, tool: FirmwareTool, iface: str, address: str, file: str) -> ToolRun:
+        if self.tool_said is not None:
+            self.told.append(self.tool_command(tool, iface, address, file))
+            return self.tool_said
+        if "tool lies" in self.faults:
+            return ToolRun(ToolAnswer.WRITTEN, "done")
+        refused = self.flash(iface, file).refused
+        return ToolRun(ToolAnswer.WRITTEN if refused is None else ToolAnswer.REFUSED, refused or "done")
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self._flashed(iface)

@@ -21,6 +21,7 @@ from niclab.hosts import freebsd_host
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.kernel.kernel_log import KernelLogMark
+from niclab.hosts.settings.settings_records import FirmwareTool, ToolAnswer, ToolRun
 from niclab.hosts.steering.hash_records import FlowKind
 from niclab.run.acquiring import recover
 from niclab.run.acquiring.lease import Holder, Lease
@@ -184,6 +185,16 @@ def flashed(server: Server) -> None:
     assert server.host.firmware.has_image(file) and not server.host.firmware.has_image("none.bin")
     server.host.firmware.flash(server.port, file)
     assert server.host.undo.firmware(server.port, file)
+
+
+def by_tool(server: Server) -> None:
+    firmware = server.host.firmware
+    tool = FirmwareTool("echo Written {interface} {pci} {file}", ("sh",))
+    found = firmware.missing_programs(("sh", "no-such-tool"))
+    assert found == ("no-such-tool",), found
+    ended = firmware.write_with(tool, server.port, "0000:01:00.0", "x.bin")
+    assert ended == ToolRun(ToolAnswer.WRITTEN, f"Written {server.port} 0000:01:00.0 x.bin"), ended
+    server.sh(firmware.tool_command(tool, server.port, "0000:01:00.0", "x.bin"))
 
 
 def loading(server: Server) -> None:
@@ -382,6 +393,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
         partial(one.host.drivers.is_of_package, "x", "/boot/modules/x.ko"),
     ),
     "firmware.has_image firmware.flash undo.firmware": flashed,
+    "firmware.missing_programs firmware.tool_command firmware.write_with": by_tool,
     "firmware.eeprom firmware.registers firmware.identify": lambda one: not_offered(
         partial(one.host.firmware.eeprom, one.port, 128),
         partial(one.host.firmware.registers, one.port),

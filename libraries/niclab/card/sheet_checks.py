@@ -13,7 +13,7 @@ from niclab.card.kernels import KernelContext
 from niclab.card.offload_facts import Changeable, FreebsdOffload, LinuxOffload, Offloads
 from niclab.card.settings_facts import Recommended, Ring
 from niclab.card.sheet import Card
-from niclab.card.software import Driver, Firmware, FlashTool
+from niclab.card.software import Driver, Firmware, FirmwarePair, FlashTool
 from niclab.card.values import Unknown
 from niclab.card.versions import VersionLists, matches
 from niclab.core.verdict import Undecided
@@ -111,17 +111,42 @@ def _firmware(where: FieldPath, firmware: Firmware) -> Iterator[Problem]:
             firmware.read(firmware.example)
         except Undecided:
             yield Problem((*where, "example"), f"{firmware.example} is not built like shape", "a string that is")
+    yield from _firmware_pairs((*where, "with_driver"), firmware)
     update = firmware.update
     if update is None:
         return
-    if update.images and update.tool is not FlashTool.ETHTOOL:
+    if update.command is not None and update.tool is not FlashTool.VENDOR:
+        found = f"the command of a card whose tool is {update.tool.value}"
+        yield Problem((*where, "update", "command"), found, "a command only with tool: vendor")
+    if update.images and update.command is None and update.tool not in (FlashTool.ETHTOOL, FlashTool.DEVLINK):
         found = f"images of a card whose tool is {update.tool.value}"
-        yield Problem((*where, "update", "images"), found, "images only where ethtool writes them")
+        yield Problem(
+            (*where, "update", "images"), found, "images only where ethtool, devlink or a command writes them"
+        )
     for version in _twice(image.version for image in update.images):
         yield Problem((*where, "update", "images"), f"two images of {version}", "one image a version")
     if update.foreign_image in [image.file for image in update.images]:
         found = f"{update.foreign_image} is an image of this card"
         yield Problem((*where, "update", "foreign_image"), found, "an image of another card")
+
+
+def _firmware_pairs(where: FieldPath, firmware: Firmware) -> Iterator[Problem]:
+    """Yield what a pair has no order for, and drivers that two pairs name."""
+    for index, pair in enumerate(firmware.with_driver):
+        for each in VersionLists(required=pair.firmware, order=firmware.order).contradictions():
+            yield Problem((*where, index, "firmware", each.index), each.reason, each.wanted)
+        others = [other for other in firmware.with_driver[:index] if other.os is pair.os]
+        for place, version in enumerate(pair.driver):
+            if any(_is_of(other, version) for other in others):
+                found = f"{version} is in a pair before"
+                yield Problem((*where, index, "driver", place), found, "each version of a driver in one pair")
+
+
+def _is_of(pair: FirmwarePair, version: str) -> bool:
+    try:
+        return version in pair.driver or pair.has_driver(version)
+    except Undecided:  # a range, or of another shape: a run that meets such a driver does not guess
+        return False
 
 
 def _above(small: Any, large: Any) -> bool:

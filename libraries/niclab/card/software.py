@@ -6,17 +6,55 @@ import re
 from enum import Enum
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from niclab.bench.records import OperatingSystem
 from niclab.card.kernels import ByKernel
 from niclab.card.settings_facts import ChannelFacts, CoalescingFacts, Mtu, PauseFacts, RingFacts
 from niclab.card.values import UNKNOWN, FirmwareShape, Module, PackageName, Section, Tunable, Unknown
-from niclab.card.versions import VersionLists, VersionSpec
+from niclab.card.versions import VersionLists, VersionOrder, Versions, VersionSpec, VersionVerdict
 from niclab.core.verdict import Undecided
 from niclab.files.types import Record, Text, Wanted
 
+_PLACEHOLDER = re.compile(r"\{(interface|pci|image|file)\}")
+
+
+def _check_command(line: str) -> str:
+    rest = _PLACEHOLDER.sub("", line)
+    if not {"image", "file"} & set(_PLACEHOLDER.findall(line)) or not rest.strip() or not rest.isprintable():
+        raise ValueError("no command for an image")
+    if set("{}") & set(rest):
+        raise ValueError("other braces")
+    return line
+
+
+def _check_words(pattern: str) -> str:
+    re.compile(pattern)
+    return pattern
+
+
 FileName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$"), Wanted("a file name without a directory")
+]
+
+
+CommandLine = Annotated[
+    str,
+    AfterValidator(_check_command),
+    Wanted(
+        "one line for sh with {image} or {file} in it, and no braces apart from {interface}, {pci}, {image}, {file}"
+    ),
+]
+Program = Annotated[
+    str,
+    StringConstraints(pattern=r"^(/[A-Za-z0-9_.+-]+)*/?[A-Za-z0-9_.+-]+$"),
+    Wanted("the name of a program, such as bash, or its path from the root"),
+]
+Words = Annotated[
+    str,
+    StringConstraints(pattern=r"\S"),
+    AfterValidator(_check_words),
+    Wanted("a regular expression in quotes, of the words of a tool"),
 ]
 
 
@@ -44,6 +82,7 @@ class FlashTool(Enum):
     """The tool that writes firmware. HOST_LOADED: none does, the driver loads it from a file each time it starts."""
 
     ETHTOOL = "ethtool"
+    DEVLINK = "devlink"
     VENDOR = "vendor"
     HOST_LOADED = "host-loaded"
     UNKNOWN = "unknown"
@@ -83,17 +122,54 @@ class FirmwareImage(Record):
     file: FileName
 
 
+class FlashCommand(Section):
+    """A tool of the vendor that writes firmware. The lab's staff puts it on the server.
+
+    ``line``: what the shell runs for each port: ``{interface}`` and ``{pci}`` are the port, ``{image}`` is the path of
+    the image, ``{file}`` its name alone. ``needs``: programs without which it does not work, by name or path.
+    ``refused``: regular expression of the words by which it says that the card refuses an image; without it no end of
+    the tool counts against the card. ``unsupported``: of those by which it says that it does not support the system.
+    """
+
+    line: CommandLine
+    needs: Annotated[tuple[Program, ...], Field(min_length=1)]
+    refused: Words | None = None
+    unsupported: Words | None = None
+
+
 class FirmwareUpdate(Section):
     """The tool that writes firmware, and the event after which it runs.
 
-    ``foreign_image``: an image of another card, which must be refused.
+    ``command``: the vendor's tool. ``foreign_image``: an image of another card, which must be refused.
     """
 
-    tool: Annotated[FlashTool, Wanted("ethtool, vendor, host-loaded or unknown")]
+    tool: Annotated[FlashTool, Wanted("ethtool, devlink, vendor, host-loaded or unknown")]
+    command: FlashCommand | None = None
     activation: Annotated[Activation | Unknown, Wanted(f"driver-reload, reset, power-cycle, or {UNKNOWN}")]
     images: tuple[FirmwareImage, ...] = ()
     foreign_image: FileName | None = None
     within_s: Annotated[int, Field(ge=1, le=3600), Wanted("whole seconds 1..3600")] | None = None
+
+
+class FirmwarePair(Section):
+    """Firmware that goes with versions of a driver.
+
+    ``driver``: versions as the ports report them; a number may have a word behind it. ``firmware``: one of these must
+    run with it, in the order of the firmware's own lists.
+    """
+
+    os: Annotated[OperatingSystem, Wanted("linux or freebsd")]
+    driver: Versions
+    firmware: Versions
+
+    def has_driver(self, version: str) -> bool:
+        """Is this a version of the driver that the pair is about?
+
+        Raises:
+            Undecided: When ``version`` cannot be compared with a range of the pair.
+        """
+        lists = VersionLists(required=self.driver, order=VersionOrder.NUMBERS_SUFFIX)
+        return lists.verdict(version) is VersionVerdict.REQUIRED
 
 
 class Firmware(VersionLists, Section):
@@ -101,11 +177,12 @@ class Firmware(VersionLists, Section):
 
     ``shape``: how the whole string is built, where it holds more than the version; the group ``version`` is judged, the
     group ``flashed`` is what runs after the next activation.
-    ``example``: such a string.
+    ``example``: such a string. ``with_driver``: the firmware that some versions of the driver ask for.
     """
 
     shape: FirmwareShape | None = None
     example: Text | None = None
+    with_driver: tuple[FirmwarePair, ...] = ()
     update: FirmwareUpdate | None = None
 
     def read(self, text: str) -> str:

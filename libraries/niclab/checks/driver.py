@@ -82,20 +82,48 @@ def require_version(run: Run) -> None:
         Undecided: A port reports no version, or one that cannot be compared.
         BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
     """
-    driver, wanted = dut_driver(run), ""
+    wanted = wanted_versions(run)
+    found = [(port, info.version) for port, info in driver_infos(run)]
+    judge_versions(run, "driver", found, wanted.lists, wanted.words, wanted.read)
+
+
+@dataclass(frozen=True)
+class WantedVersions:
+    """The versions of the driver that may run on the dut.
+
+    Attributes:
+        lists: Required, allowed and forbidden versions.
+        words: What a wrong one is compared with in a message, where that is not the sheet.
+        read: Finds the version in the text that a port reports.
+    """
+
+    lists: VersionLists
+    words: str = ""
     read: Callable[[str], str] = str
+
+
+def wanted_versions(run: Run) -> WantedVersions:
+    """Return the versions of the driver that may run on the dut, see :func:`require_version`.
+
+    Args:
+        run: The run.
+
+    Raises:
+        NotApplicable: The system's own driver reports none.
+        SheetSilent: The sheet says nothing about versions.
+        SheetUnknown: It names none.
+        BenchFault: The run qualifies the vendor's package, and the kernel's driver is in its place.
+    """
+    driver = dut_driver(run)
     package = found.facts if driver.in_kernel and (found := package_in_use(run, Role.DUT)) is not None else None
-    if package is not None:
-        lists: VersionLists | None = driver.version if package.module_version_differs else package
-    elif driver.in_kernel:
+    if package is None and driver.in_kernel:
         own = _of_kernel(run, driver)
-        lists, wanted, read = VersionLists(required=(own.version,)), own.words, own.read
-    else:
-        lists = driver.version
-    lists = run.card.section(lists, "driver versions")
-    if not lists.is_known:
+        return WantedVersions(VersionLists(required=(own.version,)), own.words, own.read)
+    lists = package if package is not None and not package.module_version_differs else driver.version
+    known: VersionLists = run.card.section(lists, "driver versions")
+    if not known.is_known:
         raise SheetUnknown(f"sheet {run.card.name} names no driver versions")
-    judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], lists, wanted, read)
+    return WantedVersions(known)
 
 
 def _of_kernel(run: Run, driver: Driver) -> KernelVersion:

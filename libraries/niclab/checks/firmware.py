@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from enum import Enum
 
 from niclab.bench.records import Port, Role
-from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
+from niclab.card import Activation, FirmwareImage, FirmwareUpdate, Unknown
 from niclab.checks.asked import Say, driver_infos, dut_driver
 from niclab.checks.driver import RELOAD_DEADLINE_S, judge_versions
+from niclab.checks.flashing import Flashing, Writer
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
@@ -18,11 +19,6 @@ from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
 
-_TOOLS = {
-    FlashTool.VENDOR: "written by the vendor's own tool",
-    FlashTool.HOST_LOADED: "loaded by the driver each time it starts",
-    FlashTool.UNKNOWN: "written in a way that nobody knows",
-}
 _DAMAGES = ("truncated", "bit-flipped")
 _ACTIVATION = "dut firmware activation"
 
@@ -43,7 +39,7 @@ def require_version(run: Run) -> None:
         SheetUnknown: The sheet names no versions.
         Undecided: A port reports none, or one that cannot be compared.
     """
-    _require_shown(run)
+    require_shown(run)
     firmware = run.card.firmware
     if not firmware.is_known:
         raise SheetUnknown(f"sheet {run.card.name} names no firmware versions")
@@ -64,15 +60,22 @@ def require_same_on_all_ports(run: Run) -> None:
         shown = ", ".join(f"{name} {firmware}" for name, firmware in found.items())
         raise CardFailure(f"dut: ports run different firmware: {shown}; expected the same on all")
     if None in found.values():
-        _require_shown(run)
+        require_shown(run)
         said = f"dut: none of {', '.join(found)} reports a firmware version"
         if not run.card.firmware.is_known:
             raise NotApplicable(f"{said}, and sheet {run.card.name} names none")
         raise Undecided(said)
 
 
-def _require_shown(run: Run) -> None:
-    """Refuse where the sheet says that the dut's driver does not show the firmware that the lists name."""
+def require_shown(run: Run) -> None:
+    """Refuse where the sheet says that the dut's driver does not show the firmware that the lists name.
+
+    Args:
+        run: The run.
+
+    Raises:
+        NotApplicable: It does not.
+    """
     driver = dut_driver(run)
     if driver.firmware is not None and isinstance(driver.firmware.required, Unknown):
         reason = driver.firmware.required.unknown
@@ -167,9 +170,24 @@ class FirmwareChange:
             NotApplicable: The sheet names another way.
             SheetUnknown: It does not know it.
         """
-        found = self._run.card.known(self._update().activation, "firmware.update.activation")
+        found = self._run.card.known(self._way().update.activation, "firmware.update.activation")
         if found is not way:
             raise NotApplicable(f"sheet {self._sheet} says that firmware runs after a {found.value}, not a {way.value}")
+
+    def require_writer(self, writer: Writer) -> None:
+        """Skip unless this writes the firmware of the card.
+
+        Args:
+            writer: The program.
+
+        Raises:
+            NotApplicable: The sheet names another one.
+        """
+        found = self._way().writer
+        if found is not writer:
+            raise NotApplicable(
+                f"sheet {self._sheet} says that firmware is written by {found.value}, not by {writer.value}"
+            )
 
     def require_foreign_image_refused(self, say: Say) -> None:
         """Offer an image of another card to every port.
@@ -231,14 +249,20 @@ class FirmwareChange:
             raise BenchFault("no firmware was written: 'Write Other Firmware' comes first")
         return self._before
 
+    def _way(self) -> Flashing:
+        way = Flashing(self._run)
+        way.require_offered()
+        return way
+
     def _update(self) -> FirmwareUpdate:
-        card = self._run.card
-        update = card.section(card.firmware.update, "how firmware is updated")
-        if update.tool is not FlashTool.ETHTOOL:
-            raise NotApplicable(f"sheet {card.name} says that firmware is {_TOOLS[update.tool]}")
-        for _, host, iface in list(self._ports())[:1]:  # a system without a tool for this card says so here
-            host.undo.firmware(iface, "any.bin")
-        return update
+        """The sheet's section, where the dut has all that writing takes: what it lacks is said before any change."""
+        way = self._way()
+        way.require_programs()
+        return way.update
+
+    def _to_write(self, port: Port, file: str) -> Action:
+        """The action that writes an image, for the journal."""
+        return Action(ActionKind.SHELL, port.role.value, Flashing(self._run).command(port, file), SLOW_DEADLINE_S)
 
     def _require_refused(self, file: str, say: Say) -> None:
         """Offer an image that must be refused. A card that takes it gets its own image back at once."""
@@ -256,12 +280,12 @@ class FirmwareChange:
         if not host.firmware.has_image(file):
             raise self._missing(port, file)
         own = self._own_image(port)
-        undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own.file), SLOW_DEADLINE_S)
+        undo = self._to_write(port, own.file)
         self._require_own_image_taken(port, own, undo)
         before = host.drivers.driver_info(iface).firmware
         entry = self._run.journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
         with self._run.part(KernelWatch).refusing(port):
-            attempt = self._flash(port, iface, file)
+            attempt = self._flash(port, file, entry)
         say(f"{port.place}: {file}: {attempt.refused}")
         if attempt.refused is None:
             problems.append(f"{port.place} took firmware image {file}; expected it refused")
@@ -289,7 +313,7 @@ class FirmwareChange:
             raise self._missing(port, file)
         before = server.host.drivers.driver_info(iface).firmware
         entry = journal.register(f"{port.name} image", f"firmware image {file} of what runs is written", undo)
-        attempt = self._flash(port, iface, file)
+        attempt = self._flash(port, file, entry)
         if attempt.refused is not None or not self._is_alone(own.version, attempt.now.firmware):  # undone at the end
             found = attempt.refused or f"shows firmware {attempt.now.firmware} afterwards, before {before}"
             raise Undecided(
@@ -299,10 +323,19 @@ class FirmwareChange:
         journal.done(entry)
         self._takes_own_image.add(port)
 
-    def _flash(self, port: Port, iface: str, file: str) -> Attempt[DriverInfo]:
-        server = self._run.server_of(port)
-        server.require_lease()
-        return server.host.firmware.flash(iface, file)
+    def _flash(self, port: Port, file: str, *made: Entry) -> Attempt[DriverInfo]:
+        """Write an image. ``made``: entries of the journal that are for this write alone.
+
+        Raises:
+            Undecided: The tool that writes fails, and does not say that the card refused.
+        """
+        outcome = Flashing(self._run).write(port, file)
+        if outcome.is_unsupported:  # it has written nothing, and would fail to undo it
+            for entry in made:
+                self._run.journal.done(entry)
+        if outcome.unsure:
+            raise Undecided(f"{port.place}: firmware image {file}: {outcome.unsure}")
+        return outcome.attempt
 
     def _is_alone(self, version: str, shown: str | None) -> bool:
         """Does a port show this version as what runs, and no other one as flashed?"""
@@ -338,22 +371,24 @@ class FirmwareChange:
         return None
 
     def _write(self, image: FirmwareImage, back: FirmwareImage) -> None:
-        journal = self._run.journal
+        journal, made = self._run.journal, list[Entry]()
         activation = self._activation()
         if activation and _ACTIVATION not in [entry.subject for entry in journal.pending()]:
-            journal.register(_ACTIVATION, "firmware is replaced, and the former has to run again", activation)
-        for port, host, iface in self._ports():
+            why = "firmware is replaced, and the former has to run again"
+            made.append(journal.register(_ACTIVATION, why, activation))
+        for port, host, _ in self._ports():
             for file in (image.file, back.file):
                 if not host.firmware.has_image(file):
                     raise BenchFault(
                         f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it"
                     )
-            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, back.file), SLOW_DEADLINE_S)
             subject = f"{port.name} firmware"
             if subject not in [entry.subject for entry in journal.pending()]:
-                journal.register(subject, f"firmware {self._before} is replaced", undo)
+                why = f"firmware {self._before} is replaced"
+                made.append(journal.register(subject, why, self._to_write(port, back.file)))
             started = time.monotonic()
-            attempt = self._flash(port, iface, image.file)
+            attempt = self._flash(port, image.file, *reversed(made))
+            made.clear()
             took_s = time.monotonic() - started
             if attempt.refused is not None:
                 raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")

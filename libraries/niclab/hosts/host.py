@@ -32,7 +32,14 @@ from niclab.hosts.host_records import (
 from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.kernel.trouble import KernelTrouble
 from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Features, Pause, Rings
-from niclab.hosts.settings.settings_records import AerCounters, Attempt, ChangedFile, Package
+from niclab.hosts.settings.settings_records import (
+    AerCounters,
+    Attempt,
+    ChangedFile,
+    FirmwareTool,
+    Package,
+    ToolRun,
+)
 from niclab.hosts.steering.hash_records import FlowKind, HashField, HashFields, ReceiveHash
 
 PING_EVERY_S = 0.02
@@ -136,6 +143,11 @@ class HostFirmware(Protocol):
 
     def has_image(self, file: str) -> bool: ...
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]: ...
+    def missing_programs(self, names: Sequence[str]) -> tuple[str, ...]: ...
+    def tool_command(self, tool: FirmwareTool, iface: str, address: str, file: str) -> str:
+        """A command that writes an image with a tool, which ends with 0 when it has; also for the undo journal."""
+
+    def write_with(self, tool: FirmwareTool, iface: str, address: str, file: str) -> ToolRun: ...
     def eeprom(self, iface: str, length: int) -> bytes: ...
     def registers(self, iface: str) -> int: ...
     def identify(self, iface: str, seconds: int) -> None: ...

@@ -6,6 +6,7 @@ import shlex
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.drivers.driver_commands import FreeBsdDriverCommands
+from niclab.hosts.drivers.firmware_tools import FirmwareTools
 from niclab.hosts.host import HostDrivers, HostUndo, Shell
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.parity import emulated, not_available, partly
@@ -23,8 +24,10 @@ _FLASHED = (
 )
 
 
-class FreeBsdFirmware(FreeBsdDriverCommands):
+class FreeBsdFirmware(FreeBsdDriverCommands, FirmwareTools):
     """See :class:`niclab.hosts.host.HostFirmware` for the meaning of each method."""
+
+    IMAGES = _FIRMWARE
 
     def __init__(self, shell: Shell, name: str, *, drivers: HostDrivers, undo: HostUndo) -> None:
         super().__init__(shell, name)

@@ -7,6 +7,7 @@ import shlex
 
 from niclab.core.verdict import NotApplicable
 from niclab.hosts.command_words import interface_name
+from niclab.hosts.drivers.firmware_tools import FirmwareTools
 from niclab.hosts.errors import LookFailed, unreadable
 from niclab.hosts.host import HostUndo, Shell
 from niclab.hosts.host_commands import is_no_answer, refusal, words_of
@@ -20,8 +21,10 @@ _COUNTS = re.compile(r"( *\d+ +[0-9a-f]{2}\n)*")
 _BYTES = re.compile(r"(\s+[0-9a-f]{2})+\s*")
 
 
-class LinuxFirmware(LinuxCommands):
+class LinuxFirmware(LinuxCommands, FirmwareTools):
     """See :class:`niclab.hosts.host.HostFirmware` for the meaning of each method."""
+
+    IMAGES = "/lib/firmware"
 
     def __init__(self, shell: Shell, name: str, *, undo: HostUndo) -> None:
         super().__init__(shell, name)
@@ -29,7 +32,7 @@ class LinuxFirmware(LinuxCommands):
 
     def has_image(self, file: str) -> bool:
         """Is there such a file in ``/lib/firmware``?"""
-        path = f"/lib/firmware/{self._checked_file(file)}"
+        path = f"{self.IMAGES}/{self._checked_file(file)}"
         result = self._try(f"test -f {shlex.quote(path)}")
         if result.exit_status not in (0, 1):
             raise self._failed(f"test -f {path}", result)

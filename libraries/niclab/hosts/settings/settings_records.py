@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -25,6 +26,40 @@ class Attempt(Generic[T]):
     def not_offered(self) -> bool:
         """Is the driver without this setting, by the words of the refusal? Another refusal is an error of its own."""
         return self.refused is not None and any(word in self.refused for word in _NOT_OFFERED)
+
+
+@dataclass(frozen=True)
+class FirmwareTool:
+    """A program on a server that writes firmware into a card.
+
+    Attributes:
+        line: Command for ``sh``, with ``{interface}``, ``{pci}``, ``{image}`` (a path) and ``{file}`` (a name).
+        needs: Names or paths of programs without which it does not work.
+        refused: Regular expression of the words by which it says that the card refuses an image; None where unknown.
+        unsupported: Regular expression of the words by which it says that it does not support the system.
+    """
+
+    line: str
+    needs: tuple[str, ...]
+    refused: str | None = None
+    unsupported: str | None = None
+
+
+class ToolAnswer(Enum):
+    """The end of a tool that was to write an image. FAILED: it did not, and does not say that the card refused."""
+
+    WRITTEN = "written"
+    REFUSED = "refused"
+    UNSUPPORTED = "unsupported"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """The end of a tool, with its own words."""
+
+    answer: ToolAnswer
+    words: str
 
 
 @dataclass(frozen=True)
