@@ -10,7 +10,7 @@ import pytest
 import yaml
 from fake_shell import Answer, FakeShell
 
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.drivers.package_systems import package_system, read_changed_files, read_signer
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux_host import LinuxHost
@@ -22,6 +22,14 @@ OLD, NEW = (Package(NAME, version, "amd64", "installed", "1") for version in ("4
 SYSTEMS = {"dnf": "ID=rocky\nID_LIKE='rhel centos fedora'\n", "zypper": "ID=sles\nID_LIKE=suse\n"}
 QUERY = r"rpm -q --qf '%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH}\n' be2net-modules"
 DONE = "|| case $? in 102|103|106) ;; *) false ;; esac; }"
+SHOWN = "rpm -q --qf '%{VERSION}-%{RELEASE};' be2net-modules"
+LEFT = (
+    f"case $({SHOWN}) in \"4.4.161.0-1;\") ! rpm -V be2net-modules | grep -Eq '^(missing|..5......) +/' || rpm -e "
+    "--allmatches be2net-modules --nodeps ;; *\\;*\\;) rpm -e --allmatches be2net-modules --nodeps ;; esac && { "
+    f'[ "$({SHOWN})" = "4.4.161.0-1;" ] ||'
+)
+ZYPPER_INSTALL = "zypper --non-interactive install --oldpackage be2net-modules=4.4.161.0-1"
+GONE = "if rpm -q be2net-modules >/dev/null; then rpm -e --allmatches be2net-modules; fi"
 ABSENT = Answer("package be2net-modules is not installed\n", 1)
 INSTALLED = "be2net-modules (none) 12.0.0.0 1 x86_64\n"
 
@@ -40,6 +48,7 @@ class Session:
 
 def session(system: str, *entries: dict[str, Any], query: list[str | Answer] | None = None) -> Session:
     script: dict[str, Any] = {"cat /etc/os-release": SYSTEMS[system], QUERY: query or INSTALLED}
+    script["dnf --assumeno install..."] = script["zypper --non-interactive install --dry-run ..."] = ""
     script["modinfo -n be2net"] = "/lib/modules/6.1.0/kernel/be2net.ko\n"
     for entry in entries:
         script.setdefault(entry["command"], []).append(answer(entry))
@@ -80,24 +89,28 @@ REFRESH = {
 }
 REFUSED = {
     "dnf unsigned": "is not signed",
-    "dnf conflict": "conflicts with mlx-modules",
-    "dnf needs": "nothing provides kernel-core = 9.9",
     "dnf scriptlet": "Error in POSTIN scriptlet in rpm package be2net-modules",
-    "zypper conflict": "conflicts with mlx-modules",
-    "zypper needs": "nothing provides kernel-core = 9.9",
     "zypper scriptlet": "scriptlet failed, exit status 1",
 }
 
 
+UNMET = {"dnf conflict", "dnf needs", "zypper conflict", "zypper needs"}
+
+
+@pytest.mark.parametrize("name", sorted(UNMET))
+def test_what_a_package_needs_may_be_the_servers_to_have(name: str) -> None:
+    """It is looked for once more, in new lists."""
+    system = name.split()[0]
+    made = session(system, entry(name), entry(name), {"command": REFRESH[system], "status": 0})
+    with pytest.raises(Undecided, match=r"nothing provides kernel-core = 9\.9|conflicts with mlx-modules"):
+        made.host.drivers.install_package(NAME, entry(name)["version"])
+    assert REFRESH[system] in made.shell.commands
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_wrong_with_a_package_is_a_refusal_in_the_tools_words(name: str) -> None:
-    """Also where the tool ends well: dnf says so of a package whose script has failed.
-
-    A dependency or conflict is looked for once more, in new lists.
-    """
-    system = name.split()[0]
-    again = [entry(name), {"command": REFRESH[system], "status": 0}] if name.split()[1] in ("conflict", "needs") else []
-    made = session(system, entry(name), *again)
+    """Also where the tool ends well: dnf says so of a package whose script has failed."""
+    made = session(name.split()[0], entry(name))
     refused = made.host.drivers.install_package(NAME, entry(name)["version"]).refused
     assert refused is not None and REFUSED[name] in refused
 
@@ -186,19 +199,10 @@ def test_an_epoch_is_part_of_the_version() -> None:
 @pytest.mark.parametrize(
     ("system", "before", "command"),
     [
-        ("dnf", OLD, "dnf -y -q install be2net-modules-4.4.161.0-1"),
-        ("zypper", OLD, f"{{ zypper --non-interactive install --oldpackage be2net-modules=4.4.161.0-1 {DONE}"),
-        (
-            "dnf",
-            None,
-            "if rpm -q be2net-modules >/dev/null; then dnf -y -q --setopt=clean_requirements_on_remove=False remove "
-            "be2net-modules; fi",
-        ),
-        (
-            "zypper",
-            None,
-            "{ if rpm -q be2net-modules >/dev/null; then zypper --non-interactive remove be2net-modules; fi " + DONE,
-        ),
+        ("dnf", OLD, f"{{ {LEFT} dnf -y install be2net-modules-4.4.161.0-1; }}; }}"),
+        ("zypper", OLD, f"{{ {{ {LEFT} {ZYPPER_INSTALL}; }}; }} {DONE}"),
+        ("dnf", None, GONE),
+        ("zypper", None, GONE),
     ],
 )
 def test_the_undo_brings_back_the_very_package(system: str, before: Package | None, command: str) -> None:

@@ -23,6 +23,7 @@ _NO_SUMS = "pkg_info compares no files, and nothing of `pkg check` is read"
 _NO_RESET = "no command asks a driver to reset its card"
 _NO_OWNER = "nothing of `pkg which` is read"
 _NO_SIGNER = "a repository is signed, a package is not"
+_NO_LISTS = "`pkg_add` has no lists of the repository"
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")
 _INSTALL_TIMEOUT_S = 300
@@ -224,6 +225,10 @@ class FreeBsdDrivers(FreeBsdCommands):
         removal = f"pkg_delete -f {name}-{before.version} && " if before is not None else ""
         return self._change(f"{removal}pkg_add {wanted}", name)
 
+    @not_available(_NO_LISTS)
+    def is_offered(self, name: str, version: str) -> bool:
+        raise NotApplicable(f"{self.name}: is package {name} {version} offered? FreeBSD: {_NO_LISTS}")
+
     @emulated("`pkg delete` or `pkg_delete`")
     def remove_package(self, name: str) -> Attempt[Package | None]:
         """Remove the package, also when others need it. One that is not there is removed already."""
@@ -249,7 +254,7 @@ class FreeBsdDrivers(FreeBsdCommands):
     def _change(self, command: str, name: str) -> Attempt[Package | None]:
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
         ending = Ending.DONE if result.exit_status == 0 else PKG.ending(name, result)
-        if ending is Ending.UNCLEAR:
+        if ending in (Ending.UNCLEAR, Ending.UNMET):
             raise Undecided(str(self._failed(command, result)))
         if ending in (Ending.UNKNOWN, Ending.NO_ANSWER):
             raise self._failed(command, result)
