@@ -1,4 +1,4 @@
-"""A root with rpm, dnf and zypper, for the real words of these tools: built once of Debian's packages, cached by content.
+"""A root with rpm, dnf and zypper, for the real words of these tools: built of Debian's packages, cached by content.
 
 ``ensure()`` returns a folder ``~/.cache/niclab/rpmroot-<key>/``. :class:`Machine` is a shell in a copy of it that is
 in memory and gone at the end: it needs user namespaces and no root, and nothing is installed on this machine.
@@ -23,7 +23,7 @@ PACKAGES = ("createrepo-c", "dnf", "gpg", "gpg-agent", "kmod", "mount", "procps"
 EXCLUDED_PATHS = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*", "/usr/share/info/*")
 TOOLS = {"mmdebstrap": "mmdebstrap", "unshare": "util-linux", "nsenter": "util-linux"}
 MACROS = "%_dbpath /var/lib/rpm\n%__gpg /usr/bin/gpg\n"
-"""Of rpm: where RHEL and SLES have its database (Debian has it in the user's home), and the program that signs."""
+"""Settings of rpm: its database is where RHEL and SLES have it, not in the user's home, and gpg is what signs."""
 
 _ENTER = """set -e
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -48,7 +48,7 @@ class RpmRootError(Exception):
 
 @dataclass(frozen=True)
 class Said:
-    """What a command has said, and its exit status; None: it was ended after its time."""
+    """The words of a command, and its exit status; None: it was ended after its time."""
 
     exit_status: int | None
     stdout: str

@@ -272,10 +272,6 @@ class FakeSettings:
         self.packages[name] = Package(name, installed, architecture, status)
         return Attempt(None, self.packages[name])
 
-    def is_offered(self, name: str, version: str) -> bool:
-        assert self.packages[name].full_version == version
-        return "not offered" not in self.faults
-
     def changed_files(self, name: str) -> tuple[ChangedFile, ...]:
         assert name in self.packages
         return self.changed

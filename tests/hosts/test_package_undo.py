@@ -15,6 +15,7 @@ from niclab.hosts.settings.settings_records import Package
 
 NAME = "be2net-modules"
 OLD = Package(NAME, "4.4.161.0", "amd64", "installed")
+OFFERED = f"  | {NAME} | package | {OLD.version} | x86_64 | vendor"
 MODPROBE = (
     f'if [ "$1" = -r ]; then rm -f module; elif [ -e {NAME} ]; then echo vendor > module; else echo inbox > module; fi'
 )
@@ -27,6 +28,10 @@ esac"""
 
 def undo_on(release: str, before: Package | None = None) -> str:
     script = {"cat /etc/os-release": release, "modinfo -n be2net": "/lib/modules/6.1.0/kernel/be2net.ko\n"}
+    script |= {"apt-cache madison ...": f"{NAME} | {OLD.version} | http://mirror.lab/apt ./ Packages\n"}
+    script |= {
+        "zypper --non-interactive --quiet search ...": f"S | Name | Type | Version | Arch | Repository\n{OFFERED}\n"
+    }
     return LinuxHost(FakeShell({**script}), "dut").undo.package(NAME, before, "be2net")
 
 

@@ -132,7 +132,7 @@ FAILED = (
     f"(1/1) Installing: {RPM} [..error]\nInstallation of {RPM} failed:\nError: Subprocess failed. Error: RPM failed: "
 )
 ZYPPER = [
-    (UNDECIDED, 4, "nothing provides", f"Problem: nothing provides dkms needed by {RPM}\n Solution 1: do not install\n"),
+    (UNDECIDED, 4, "nothing provides", f"Problem: nothing provides dkms needed by {RPM}\n Solution 1: do not\n"),
     (UNDECIDED, 4, "newer words", f"Problem: nothing provides 'dkms' needed by the to be installed {RPM}\n"),
     (UNDECIDED, 4, "conflict", f"Problem: {RPM} conflicts with mlx-modules provided by mlx-modules-1.0-1.x86_64\n"),
     (CARD, 107, "script", f"warning: %post({RPM}) scriptlet failed, exit status 1\n"),

@@ -14,7 +14,7 @@ import rpmroot
 
 @pytest.fixture(scope="session")
 def vendor(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """What every server has of the vendor, and the id of the vendor's key."""
+    """The vendor's files on every server, and the id of the vendor's key."""
     if missing := image.missing_tools(rpmroot.TOOLS):
         pytest.skip(f"this machine lacks {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("vendor")

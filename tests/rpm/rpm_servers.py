@@ -10,12 +10,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from niclab.hosts.linux_host import LinuxHost
+from niclab.transports.ssh.ssh import Result
 from rpmroot import Machine
 from vendor import rpm
 from vendor.rpm import PUBLIC_KEY, SIGNER, Rpm
-
-from niclab.hosts.linux_host import LinuxHost
-from niclab.transports.ssh.ssh import Result
 
 NAME = "be2net-modules"
 MODULE = "lib/modules/5.14.0/extra/be2net/be2net.ko"
@@ -38,7 +37,7 @@ SYSTEM = Rpm(
     "1",
     relations=[("Provides", each) for each in ("/bin/sh", "system-release = 9.4", "kernel-core = 5.14.0")],
 )
-"""Stands for a distribution's packages, which the database of a root of Debian lacks."""
+"""Provides what a distribution's packages do, which the database of a root of Debian lacks."""
 SOUND = (
     driver(OLD),
     driver(NEW),
@@ -47,7 +46,7 @@ SOUND = (
     Rpm("manager", "1.0", files={"opt/manager": b"x"}, relations=(("Requires", NAME),)),
     Rpm("manager-new", "1.0", files={"opt/new": b"x"}, relations=(("Requires", f"{NAME} >= 12"),)),
 )
-"""What is in the repository that every server knows."""
+"""The packages of the repository that every server knows."""
 _FAILS = f"echo '{NAME}: cannot update the boot files' >&2\nexit 1"
 HELPER = Rpm("helper-modules", "1.0", files={"opt/helper": b"x"}, scripts={"post": "exit 1"})
 BROKEN = Rpm("broken-helper", "1.0", files={"opt/broken": b"x"}, relations=(("Requires", "libnobody"),))

@@ -98,13 +98,13 @@ def test_a_package_that_replaces_another_is_not_installed(rpm_server: Server) ->
 
 def test_what_a_repository_offers(rpm_server: Server) -> None:
     """A version that is installed and in no repository could not be brought back."""
-    drivers = rpm_server.host.drivers
-    assert drivers.is_offered(NAME, f"{NEW}-1")
-    assert not drivers.is_offered(NAME, f"{NEW}-2")
-    assert not drivers.is_offered("nobody-modules", f"{NEW}-1")
+    assert rpm_server.host.undo.package(NAME, package(NEW), "be2net")
     rpm_server.machine.must("rpm -i /srv/vendor/large/*.rpm")
-    found = drivers.package(NAME)
-    assert found is not None and not drivers.is_offered(NAME, found.full_version)
+    found = rpm_server.host.drivers.package(NAME)
+    assert found is not None
+    for gone, name in ((found, NAME), (package(NEW), "nobody-modules")):
+        with pytest.raises(BenchFault, match=rf"package {name} \S+-1 is installed, and no repository has it"):
+            rpm_server.host.undo.package(name, gone, "be2net")
 
 
 @pytest.mark.parametrize("before", [None, OLD, NEW])

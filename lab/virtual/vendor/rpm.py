@@ -1,4 +1,4 @@
-"""Packages of rpm, made with ``rpmbuild`` in a root of their own, signed, and in a repository that dnf and zypper read."""
+"""Packages of rpm, made with ``rpmbuild`` in a root of their own, signed, and in a repository of dnf and zypper."""
 
 from __future__ import annotations
 

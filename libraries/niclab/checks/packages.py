@@ -282,26 +282,15 @@ class DriverPackage:
         return f"{self._subject} at boot"
 
     def _keep_for_undo(self) -> None:
-        """The undo of the first change brings package and driver back, whatever is changed after it.
-
-        Raises:
-            BenchFault: It could not, since no repository has the version that is installed.
-        """
+        """The undo of the first change brings package and driver back, whatever is changed after it."""
         package, target = self.entry, self.server
+        target.require_lease()
+        if self._subject in [entry.subject for entry in self.run.journal.pending()]:
+            return
         before = target.host.drivers.package(package.name)
-        is_first = self._subject not in [entry.subject for entry in self.run.journal.pending()]
-        if is_first and before is not None and not self._is_offered(before):
-            said = f"{target.name}: package {package.name} {before.full_version} is installed and in no repository"
-            raise BenchFault(f"{said} of the server; expected one that can be brought back")
         command = target.host.undo.package(package.name, before, self.driver.module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
         self._keep(self._subject, what, command)
-
-    def _is_offered(self, package: Installed) -> bool:
-        try:
-            return self.server.host.drivers.is_offered(package.name, package.full_version)
-        except NotApplicable:
-            return True
 
     def _keep(self, subject: str, what: str, command: str) -> None:
         """Write the undo of the first change of a subject into the journal."""

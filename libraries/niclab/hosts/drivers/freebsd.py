@@ -23,7 +23,6 @@ _NO_SUMS = "pkg_info compares no files, and nothing of `pkg check` is read"
 _NO_RESET = "no command asks a driver to reset its card"
 _NO_OWNER = "nothing of `pkg which` is read"
 _NO_SIGNER = "a repository is signed, a package is not"
-_NO_LISTS = "`pkg_add` has no lists of the repository"
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")
 _INSTALL_TIMEOUT_S = 300
@@ -224,10 +223,6 @@ class FreeBsdDrivers(FreeBsdCommands):
         before = self.package(name)
         removal = f"pkg_delete -f {name}-{before.version} && " if before is not None else ""
         return self._change(f"{removal}pkg_add {wanted}", name)
-
-    @not_available(_NO_LISTS)
-    def is_offered(self, name: str, version: str) -> bool:
-        raise NotApplicable(f"{self.name}: is package {name} {version} offered? FreeBSD: {_NO_LISTS}")
 
     @emulated("`pkg delete` or `pkg_delete`")
     def remove_package(self, name: str) -> Attempt[Package | None]:

@@ -139,27 +139,6 @@ class LinuxDrivers(LinuxCommands):
         if gone is not None:
             raise BenchFault(f"{self.name}: `{rehearsal}` shows '{gone}'; expected that no other package goes")
 
-    def is_offered(self, name: str, version: str) -> bool:
-        """Does a repository of the host have this full version, so that it could be installed again?
-
-        Lists that do not have it are fetched again once.
-
-        Raises:
-            BenchFault: The lists cannot be read.
-        """
-        packages = self._packages_of(name)
-        command = packages.listing(name)
-        for fetch in (False, True):
-            if fetch:
-                self._try(packages.refreshing(), timeout_s=_INSTALL_TIMEOUT_S)
-            result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
-            versions = packages.offered(result)
-            if versions is None:
-                raise self._failed(command, result)
-            if version in versions:
-                return True
-        return False
-
     def remove_package(self, name: str) -> Attempt[Package | None]:
         """Remove the package, and its configuration where that is its own. One that is not there is removed already.
 

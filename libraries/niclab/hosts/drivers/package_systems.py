@@ -234,13 +234,13 @@ class _Rpm(ABC):
 _EACH_TIME = re.compile(
     r"\s*$|Loading repository|Reading installed|Resolving package|Building repository|Overall download|Additional rpm"
     r"|Checking for file|Continue\?|Abort, retry|Retrieving|History:| - ABORT request|Please see the above"
-    r"|Problem occurred during|Installation has been aborted|File conflicts happen|The following |\d+ (?:new )?packages? "
-    r"|rpm: (?:RPM should|However)|Choose from above|After the operation"
+    r"|Problem occurred during|Installation has been aborted|File conflicts happen|The following "
+    r"|\d+ (?:new )?packages? |rpm: (?:RPM should|However)|Choose from above|After the operation"
     r"|Last metadata|Dependencies resolved|=+$|Transaction |Install +\d|Installed|Installing:|Downgrad|Upgrad"
     r"|Total |Downloading|Running transaction|  \w+(?: scriptlet)? *: |Complete!|Failed:| \S+ +\S+ +\S+ +\S+ +[\d.]+ \w"
     r"| Package +Arch|.* \d+:\d\d *$"
 )
-"""The beginnings of lines that zypper, dnf and Debian's rpm write whatever happens."""
+"""Beginnings of lines that zypper, dnf and Debian's rpm write whatever happens."""
 _SHOWN = "rpm -q --qf '%{VERSION}-%{RELEASE};'"
 
 

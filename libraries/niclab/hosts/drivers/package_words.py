@@ -120,15 +120,16 @@ _RPM_LACKS = (
     r"|package (?!NAME-\d)\S+ requires NAME\b.*none of the providers"
     r"|Problem: (?:the (?:to be )?installed )?(?!NAME-\d)\S+ requires '?NAME\b"
 )
-"""Among them that another package needs the version that would go."""
+"""Another package may need the version that would go: the tools say so in these words, too."""
 
 RPM = ToolWords(unknown="is not installed$", own=_RPM_OWN, lacks=_RPM_LACKS, needs="(?!)", others=_RPM_OTHERS)
-"""Of ``rpm`` itself, which removes a package."""
+"""The words of ``rpm`` itself, which removes a package."""
 
 DNF = ToolWords(
     unknown="Unable to find a match|No match for argument",
     own=_RPM_OWN,
-    lacks=f"{_RPM_LACKS}|do not have any GPG public keys|is not installed. Failing package|not correct for this package|no enabled repositories"
+    lacks=f"{_RPM_LACKS}|do not have any GPG public keys|is not installed. Failing package|no enabled repositories"
+    "|not correct for this package"
     "|is not registered|Config error|Parsing file|downloading metadata for repository|modular filtering"
     "|GPG key retrieval failed|[Pp]rotected packages|All mirrors were tried",
     needs=_RPM_NEEDS,
