@@ -126,9 +126,12 @@ class HostCommands:
         except ReadError as error:
             raise error.about(f"{self._name}: `{command}`") from error
 
-    def _failed(self, command: str, result: CommandResult, words: str | None = None) -> BenchFault | NotApplicable:
-        """The error for a tool that failed, with its own words: those given, else the end of what it said."""
-        said = words_of(result) if words is None else words
+    def _failed(self, command: str, result: CommandResult) -> BenchFault | NotApplicable:
+        """The error for a tool that failed, with its own words."""
+        return self._failed_with(words_of(result), command, result)
+
+    def _failed_with(self, said: str, command: str, result: CommandResult) -> BenchFault:
+        """The error for a tool that failed, with those of its words that name the cause."""
         status = "no exit status" if result.exit_status is None else f"exit status {result.exit_status}"
         return BenchFault(f"{self._name}: `{command}` failed with {status}, said: {said}")
 

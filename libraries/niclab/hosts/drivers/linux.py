@@ -206,9 +206,9 @@ class LinuxDrivers(LinuxCommands):
     ) -> Attempt[Package | None]:
         cause = packages.cause(result)
         if ending in (Ending.UNCLEAR, Ending.UNMET):
-            raise Undecided(str(self._failed(command, result, cause)))
+            raise Undecided(str(self._failed_with(cause, command, result)))
         if ending in (Ending.UNKNOWN, Ending.NO_ANSWER):
-            raise self._failed(command, result, cause)
+            raise self._failed_with(cause, command, result)
         return Attempt(None if ending is Ending.DONE else cause, self.package(name))
 
     def parameter(self, module: str, name: str) -> str:
