@@ -128,12 +128,19 @@ class _NoShell:
         raise AssertionError(f"nothing is run: {command}, {timeout_s}, {check}")
 
 
+OFFERED = ("3.8.4", "3.8.7")
+"""Versions of every package in the repositories of a fake host."""
+
+
 class _Debian(_NoShell):
     """For a host that is asked how it would say something to its package system."""
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         if command.endswith("cat /etc/os-release"):
             return Result(command, 0, None, "ID=debian\n", "", 0.01)
+        if " apt-cache madison " in command:
+            rows = (f"{command.split()[-1]} | {version} | file:/srv/apt ./ Packages\n" for version in OFFERED)
+            return Result(command, 0, None, "".join(rows), "", 0.01)
         if " modinfo -n " in command:
             return Result(command, 0, None, "/lib/modules/e1000e.ko\n", "", 0.01)
         return super().run(command, timeout_s=timeout_s, check=check)

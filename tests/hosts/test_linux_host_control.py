@@ -89,6 +89,7 @@ def test_commands_for_the_journal() -> None:
     )
     assert shell.commands == []
     dut, shell = host(**{"cat /etc/os-release": "ID=debian\n", "modinfo -n be2net": "/lib/modules/6.1.0/be2net.ko\n"})
+    shell.script["apt-cache madison be2net-modules"] = "be2net-modules | 1.2 | http://mirror.lab/apt ./ Packages\n"
     back = "modprobe -r be2net && modprobe be2net && sync"
     assert dut.undo.package("be2net-modules", None, "be2net").endswith(f" --purge be2net-modules && {back}")
     before = Package("be2net-modules", "1.2", "amd64", "installed")

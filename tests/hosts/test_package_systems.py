@@ -10,7 +10,7 @@ import pytest
 import yaml
 from fake_shell import Answer, FakeShell
 
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.drivers.package_systems import package_system, read_changed_files, read_signer
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux_host import LinuxHost
@@ -22,6 +22,20 @@ OLD, NEW = (Package(NAME, version, "amd64", "installed", "1") for version in ("4
 SYSTEMS = {"dnf": "ID=rocky\nID_LIKE='rhel centos fedora'\n", "zypper": "ID=sles\nID_LIKE=suse\n"}
 QUERY = r"rpm -q --qf '%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH}\n' be2net-modules"
 DONE = "|| case $? in 102|103|106) ;; *) false ;; esac; }"
+SHOWN = "rpm -q --qf '%{VERSION}-%{RELEASE};' be2net-modules"
+LEFT = (
+    f"case $({SHOWN}) in \"4.4.161.0-1;\") ! rpm -V be2net-modules | grep -Eq '^(missing|..5......) +/' || rpm -e "
+    "--allmatches be2net-modules --nodeps ;; *\\;*\\;) rpm -e --allmatches be2net-modules --nodeps ;; esac && { "
+    f'[ "$({SHOWN})" = "4.4.161.0-1;" ] ||'
+)
+ZYPPER_INSTALL = "zypper --non-interactive install --oldpackage be2net-modules=4.4.161.0-1"
+GONE = "if rpm -q be2net-modules >/dev/null; then rpm -e --allmatches be2net-modules; fi"
+SEARCHED = """
+S | Name           | Type    | Version     | Arch   | Repository
+--+----------------+---------+-------------+--------+------------------
+v | be2net-modules | package | 4.4.161.0-1 | x86_64 | vendor
+i | be2net-modules | package | 12.0.0.0-1  | x86_64 | (System Packages)
+"""
 ABSENT = Answer("package be2net-modules is not installed\n", 1)
 INSTALLED = "be2net-modules (none) 12.0.0.0 1 x86_64\n"
 
@@ -40,6 +54,9 @@ class Session:
 
 def session(system: str, *entries: dict[str, Any], query: list[str | Answer] | None = None) -> Session:
     script: dict[str, Any] = {"cat /etc/os-release": SYSTEMS[system], QUERY: query or INSTALLED}
+    script["dnf --assumeno install..."] = script["zypper --non-interactive install --dry-run ..."] = ""
+    script["dnf -q repoquery ..."] = "0:4.4.161.0-1\n\n0:12.0.0.0-1\n"
+    script["zypper --non-interactive --quiet search ..."] = SEARCHED
     script["modinfo -n be2net"] = "/lib/modules/6.1.0/kernel/be2net.ko\n"
     for entry in entries:
         script.setdefault(entry["command"], []).append(answer(entry))
@@ -80,24 +97,28 @@ REFRESH = {
 }
 REFUSED = {
     "dnf unsigned": "is not signed",
-    "dnf conflict": "conflicts with mlx-modules",
-    "dnf needs": "nothing provides kernel-core = 9.9",
     "dnf scriptlet": "Error in POSTIN scriptlet in rpm package be2net-modules",
-    "zypper conflict": "conflicts with mlx-modules",
-    "zypper needs": "nothing provides kernel-core = 9.9",
     "zypper scriptlet": "scriptlet failed, exit status 1",
 }
 
 
+UNMET = {"dnf conflict", "dnf needs", "zypper conflict", "zypper needs"}
+
+
+@pytest.mark.parametrize("name", sorted(UNMET))
+def test_what_a_package_needs_may_be_the_servers_to_have(name: str) -> None:
+    """It is looked for once more, in new lists."""
+    system = name.split()[0]
+    made = session(system, entry(name), entry(name), {"command": REFRESH[system], "status": 0})
+    with pytest.raises(Undecided, match=r"nothing provides kernel-core = 9\.9|conflicts with mlx-modules"):
+        made.host.drivers.install_package(NAME, entry(name)["version"])
+    assert REFRESH[system] in made.shell.commands
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_wrong_with_a_package_is_a_refusal_in_the_tools_words(name: str) -> None:
-    """Also where the tool ends well: dnf says so of a package whose script has failed.
-
-    A dependency or conflict is looked for once more, in new lists.
-    """
-    system = name.split()[0]
-    again = [entry(name), {"command": REFRESH[system], "status": 0}] if name.split()[1] in ("conflict", "needs") else []
-    made = session(system, entry(name), *again)
+    """Also where the tool ends well: dnf says so of a package whose script has failed."""
+    made = session(name.split()[0], entry(name))
     refused = made.host.drivers.install_package(NAME, entry(name)["version"]).refused
     assert refused is not None and REFUSED[name] in refused
 
@@ -186,19 +207,10 @@ def test_an_epoch_is_part_of_the_version() -> None:
 @pytest.mark.parametrize(
     ("system", "before", "command"),
     [
-        ("dnf", OLD, "dnf -y -q install be2net-modules-4.4.161.0-1"),
-        ("zypper", OLD, f"{{ zypper --non-interactive install --oldpackage be2net-modules=4.4.161.0-1 {DONE}"),
-        (
-            "dnf",
-            None,
-            "if rpm -q be2net-modules >/dev/null; then dnf -y -q --setopt=clean_requirements_on_remove=False remove "
-            "be2net-modules; fi",
-        ),
-        (
-            "zypper",
-            None,
-            "{ if rpm -q be2net-modules >/dev/null; then zypper --non-interactive remove be2net-modules; fi " + DONE,
-        ),
+        ("dnf", OLD, f"{{ {LEFT} dnf -y install be2net-modules-4.4.161.0-1; }}; }}"),
+        ("zypper", OLD, f"{{ {{ {LEFT} {ZYPPER_INSTALL}; }}; }} {DONE}"),
+        ("dnf", None, GONE),
+        ("zypper", None, GONE),
     ],
 )
 def test_the_undo_brings_back_the_very_package(system: str, before: Package | None, command: str) -> None:
@@ -226,3 +238,67 @@ def test_a_distribution_without_a_known_one_is_a_fault_of_the_bench() -> None:
     host = LinuxHost(FakeShell({"cat /etc/os-release": "ID=alpine\n"}), "dut")
     with pytest.raises(BenchFault, match=r"^dut: /etc/os-release: alpine; expected a system of apt, dnf or zypper$"):
         host.drivers.package(NAME)
+
+
+@pytest.mark.parametrize(
+    ("system", "listing", "listed"),
+    [
+        ("dnf", "dnf -q repoquery ...", "0:4.4.161.0-1\n"),
+        ("zypper", "zypper --non-interactive --quiet search ...", SEARCHED),
+        ("zypper", "zypper --non-interactive --quiet search ...", Answer("No matching items found.\n", 104)),
+    ],
+)
+def test_a_version_that_no_repository_has_is_not_changed(system: str, listing: str, listed: str | Answer) -> None:
+    """The lists are fetched once more before that."""
+    shell = FakeShell({"cat /etc/os-release": SYSTEMS[system], listing: listed, REFRESH[system]: ""})
+    with pytest.raises(
+        BenchFault, match=r"12\.0\.0\.0-1 is installed, and no repository has it; expected a version that"
+    ):
+        LinuxHost(shell, "dut").undo.package(NAME, NEW, "be2net")
+    assert REFRESH[system] in shell.commands
+
+
+def test_apt_lists_what_it_could_bring_back() -> None:
+    rows = f"{NAME} | 12.0.0.0 | http://mirror.lab/apt ./ Packages\n"
+    script = {"cat /etc/os-release": "ID=debian\n", "apt-cache madison ...": rows, "apt-get -q update": ""}
+    host = LinuxHost(FakeShell({**script, "modinfo...": ""}), "dut")
+    assert f"install {NAME}=12.0.0.0" in host.undo.package(NAME, Package(NAME, "12.0.0.0", "amd64", "installed"), "x")
+    with pytest.raises(BenchFault, match=r"4\.4\.161\.0-1 is installed, and no repository has it"):
+        host.undo.package(NAME, OLD, "be2net")
+
+
+@pytest.mark.parametrize(
+    ("system", "listing", "answer"),
+    [
+        ("dnf", "dnf -q repoquery ...", Answer(exit_status=1, stderr="Error: Failed to download metadata for repo\n")),
+        ("zypper", "zypper --non-interactive --quiet search ...", Answer("odd\n")),
+        ("zypper", "zypper --non-interactive --quiet search ...", Answer("S | Name\n")),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_no_answer(system: str, listing: str, answer: Answer) -> None:
+    host = LinuxHost(FakeShell({"cat /etc/os-release": SYSTEMS[system], listing: answer}), "dut")
+    with pytest.raises(BenchFault, match=r"^dut: `.*be2net-modules` failed with exit status"):
+        host.undo.package(NAME, NEW, "be2net")
+
+
+@pytest.mark.parametrize(
+    ("system", "rehearsal", "shown"),
+    [
+        (
+            "dnf",
+            "dnf --assumeno ...",
+            " be2net-modules x86_64 12-1 vendor 6 k\n     replacing  mlx-modules.x86_64 1.0-1\n",
+        ),
+        ("dnf", "dnf --assumeno ...", "Removing dependent packages:\n mlx-modules x86_64 1.0-1 @vendor 4\n"),
+        (
+            "zypper",
+            "zypper --non-interactive install --dry-run ...",
+            "The following package is going to be REMOVED:\n  mlx-modules\n",
+        ),
+    ],
+)
+def test_a_package_for_which_another_would_go_is_not_installed(system: str, rehearsal: str, shown: str) -> None:
+    shell = FakeShell({"cat /etc/os-release": SYSTEMS[system], rehearsal: Answer(shown, 1)})
+    with pytest.raises(BenchFault, match=r"shows '.*mlx-modules.*'; expected that no other package goes$"):
+        LinuxHost(shell, "dut").drivers.install_package(NAME, "12.0.0.0")
+    assert len(shell.commands) == 2

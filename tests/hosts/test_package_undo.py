@@ -15,6 +15,7 @@ from niclab.hosts.settings.settings_records import Package
 
 NAME = "be2net-modules"
 OLD = Package(NAME, "4.4.161.0", "amd64", "installed")
+OFFERED = f"  | {NAME} | package | {OLD.version} | x86_64 | vendor"
 MODPROBE = (
     f'if [ "$1" = -r ]; then rm -f module; elif [ -e {NAME} ]; then echo vendor > module; else echo inbox > module; fi'
 )
@@ -27,6 +28,10 @@ esac"""
 
 def undo_on(release: str, before: Package | None = None) -> str:
     script = {"cat /etc/os-release": release, "modinfo -n be2net": "/lib/modules/6.1.0/kernel/be2net.ko\n"}
+    script |= {"apt-cache madison ...": f"{NAME} | {OLD.version} | http://mirror.lab/apt ./ Packages\n"}
+    script |= {
+        "zypper --non-interactive --quiet search ...": f"S | Name | Type | Version | Arch | Repository\n{OFFERED}\n"
+    }
     return LinuxHost(FakeShell({**script}), "dut").undo.package(NAME, before, "be2net")
 
 
@@ -46,21 +51,28 @@ def run(undo: str, folder: Path, **tools: str) -> int:
     ).returncode
 
 
-RPM = f"[ -e {NAME} ]"
+RPM = f'case "$1" in -e) rm -f {NAME} ;; -V) ;; *) [ -e {NAME} ] ;; esac'
+
+
+@pytest.mark.parametrize("tool", ["ID=rocky\nID_LIKE=rhel\n", "ID=sles\nID_LIKE=suse\n"])
+def test_rpm_removes_what_was_not_there(tmp_path: Path, tool: str) -> None:
+    """dnf and zypper would take along what needs it."""
+    assert run(undo_on(tool), tmp_path, rpm=RPM) == 0
+    assert (tmp_path / "module").read_text() == "inbox\n"
+    needed = RPM.replace(f"rm -f {NAME}", "exit 1")
+    assert run(undo_on(tool), tmp_path, rpm=needed) == 1
 
 
 @pytest.mark.parametrize("status", [0, 102, 103, 106])
-@pytest.mark.parametrize("before", [None, OLD])
-def test_zypper_that_wants_a_restart_has_done_its_work(tmp_path: Path, before: Package | None, status: int) -> None:
-    zypper = f"[ $2 = install ] || rm -f {NAME}; exit {status}"
-    assert run(undo_on("ID=sles\nID_LIKE=suse\n", before), tmp_path, rpm=RPM, zypper=zypper) == 0
-    assert (tmp_path / "module").read_text() == ("inbox\n" if before is None else "vendor\n")
+def test_zypper_that_wants_a_restart_has_done_its_work(tmp_path: Path, status: int) -> None:
+    assert run(undo_on("ID=sles\nID_LIKE=suse\n", OLD), tmp_path, rpm=RPM, zypper=f"exit {status}") == 0
+    assert (tmp_path / "module").read_text() == "vendor\n"
     assert "modprobe -r be2net\nmodprobe be2net\nsync" in (tmp_path / "calls").read_text()
 
 
 @pytest.mark.parametrize("status", [4, 7, 8, 104, 107])
 def test_zypper_that_has_failed_leaves_the_undo_undone(tmp_path: Path, status: int) -> None:
-    assert run(undo_on("ID=sles\nID_LIKE=suse\n"), tmp_path, rpm=RPM, zypper=f"exit {status}") != 0
+    assert run(undo_on("ID=sles\nID_LIKE=suse\n", OLD), tmp_path, rpm=RPM, zypper=f"exit {status}") != 0
     assert "modprobe" not in (tmp_path / "calls").read_text()
 
 

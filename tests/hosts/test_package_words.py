@@ -19,8 +19,8 @@ RELEASES = {
 LISTS = ("apt-get -q update", "dnf -q --refresh ...", "zypper --non-interactive refresh")
 INSTALLS = (
     "DEBIAN_FRONTEND=noninteractive apt-get -q install...",
-    "dnf -y -q install...",
-    "zypper --non-interactive in...",
+    "dnf -y install...",
+    "zypper --non-interactive install --oldpackage...",
 )
 ABORTED = "Problem occurred during or after installation or removal of packages:\nInstallation has been aborted.\n"
 ABORT = "\nAbort, retry, ignore? [a/r/i/...? shows all options] (a): a\n"
@@ -38,6 +38,7 @@ def said(tool: str, status: int, text: str, lists: Answer | None = None) -> str 
     script: dict[str, Script] = {"modinfo...": ""}
     script |= dict.fromkeys(LISTS, lists or "") | dict.fromkeys(INSTALLS, Answer(text, status))
     script["dpkg-query..."] = Answer(exit_status=1, stderr="dpkg-query: no packages found matching x\n")
+    script["dnf --assumeno ..."] = script["zypper --non-interactive install --dry-run ..."] = ""
     script["rpm -q..."] = Answer(f"package {N} is not installed\n", 1)
     if tool != "pkg":
         return (
@@ -62,9 +63,9 @@ APT = [
     (CARD, "script of an architecture", dpkg(f"{N}:amd64", SCRIPT.format(N))),
     (CARD, "wrong architecture", dpkg(DEB, "package architecture (i386) does not match system (amd64)", "--unpack")),
     (CARD, "file conflict", dpkg(DEB, "trying to overwrite '/lib/x.ko', which is also in package mlx 1", "--unpack")),
-    (CARD, "nothing provides", f"{UNMET} {N} : Depends: kernel-core (= 9.9) but it is not installable\n{BROKEN}"),
-    (CARD, "another version", f"{UNMET} {N} : Depends: kernel-core (= 9.9) but 6.1 is to be installed\n{BROKEN}"),
-    (CARD, "conflict", f"{UNMET} {N} : Depends: libc6\n{' ' * 18}Conflicts: mlx-modules\n{BROKEN}"),
+    (UNDECIDED, "nothing provides", f"{UNMET} {N} : Depends: kernel-core (= 9.9) but it is not installable\n{BROKEN}"),
+    (UNDECIDED, "another version", f"{UNMET} {N} : Depends: kernel-core (= 9.9) but 6.1 is to be installed\n{BROKEN}"),
+    (UNDECIDED, "conflict", f"{UNMET} {N} : Depends: libc6\n{' ' * 18}Conflicts: mlx-modules\n{BROKEN}"),
     (BENCH, "held", f"The following held packages will be changed:\n  {N}\nE: Held packages were changed and -y "
      "was used without --allow-change-held-packages.\n"),
     (BENCH, "another would go", "The following packages will be REMOVED:\n  be2net-dkms\n"
@@ -106,8 +107,8 @@ DNF = [
     (CARD, 1, "bad signature", f"error: {RPM}.rpm: Header V4 RSA/SHA256 Signature, key ID 2e450a70: BAD\n"),
     (CARD, 1, "script", f"Error in PREIN scriptlet in rpm package {N}\nError: Transaction failed\n"),
     (CARD, 0, "script after the end", f"warning: %post({RPM}) scriptlet failed, exit status 1\n"),
-    (CARD, 1, "nothing provides", NEEDS),
-    (CARD, 1, "conflict", f"Error: \n Problem: package {RPM} conflicts with mlx provided by mlx-1.0-1.x86_64\n"),
+    (UNDECIDED, 1, "nothing provides", NEEDS),
+    (UNDECIDED, 1, "conflict", f"Error: \n Problem: package {RPM} conflicts with mlx provided by mlx-1.0-1.x86_64\n"),
     (CARD, 1, "files", f"  file /lib/x.ko from install of {RPM} conflicts with file from package mlx-1.0-1.x86_64\n"),
     (CARD, 1, "architecture", f"error: package {N}-12.0.0.0-1.ppc64 is intended for a different architecture\n"),
     (BENCH, 1, "not registered", 'Error: There are no enabled repositories in "/etc/yum.repos.d".\n'),
@@ -131,9 +132,9 @@ FAILED = (
     f"(1/1) Installing: {RPM} [..error]\nInstallation of {RPM} failed:\nError: Subprocess failed. Error: RPM failed: "
 )
 ZYPPER = [
-    (CARD, 4, "nothing provides", f"Problem: nothing provides dkms needed by {RPM}\n Solution 1: do not install\n"),
-    (CARD, 4, "newer words", f"Problem: nothing provides 'dkms' needed by the to be installed {RPM}\n"),
-    (CARD, 4, "conflict", f"Problem: {RPM} conflicts with mlx-modules provided by mlx-modules-1.0-1.x86_64\n"),
+    (UNDECIDED, 4, "nothing provides", f"Problem: nothing provides dkms needed by {RPM}\n Solution 1: do not\n"),
+    (UNDECIDED, 4, "newer words", f"Problem: nothing provides 'dkms' needed by the to be installed {RPM}\n"),
+    (UNDECIDED, 4, "conflict", f"Problem: {RPM} conflicts with mlx-modules provided by mlx-modules-1.0-1.x86_64\n"),
     (CARD, 107, "script", f"warning: %post({RPM}) scriptlet failed, exit status 1\n"),
     (CARD, 106, "script, skipped", f"Skipping repository 'SDK'\n%post({RPM}) scriptlet failed\n"),
     (CARD, 8, "script before", f"{FAILED}error: %prein({RPM}) scriptlet failed, exit status 1{ABORT}{ABORTED}"),
@@ -161,7 +162,7 @@ PKG = [
     (CARD, "architecture", "pkg: wrong architecture: FreeBSD:9:i386 instead of FreeBSD:13:amd64\n"),
     (CARD, "script", f"[1/1] Installing {N}-12.0.0.0...\npkg: PRE-INSTALL script failed\n"),
     (CARD, "files", f"pkg: {N}-12.0.0.0 conflicts with oce-kmod-1 (installs files into the same place).\n"),
-    (CARD, "nothing provides", f"pkg: {N}-12.0.0.0 has a missing dependency: oce-kmod\n"),
+    (UNDECIDED, "nothing provides", f"pkg: {N}-12.0.0.0 has a missing dependency: oce-kmod\n"),
     (BENCH, "mirror down", f"Updating repository catalogue...\n{OF_PKG}/meta.txz: Operation timed out\nrepository "
      f"FreeBSD has no meta file, using default settings\n{OF_PKG}/packagesite.txz: Operation timed out\nUnable to "
      "update repository FreeBSD\nError updating repositories!\n"),

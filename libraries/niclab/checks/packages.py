@@ -284,6 +284,9 @@ class DriverPackage:
     def _keep_for_undo(self) -> None:
         """The undo of the first change brings package and driver back, whatever is changed after it."""
         package, target = self.entry, self.server
+        target.require_lease()
+        if self._subject in [entry.subject for entry in self.run.journal.pending()]:
+            return
         before = target.host.drivers.package(package.name)
         command = target.host.undo.package(package.name, before, self.driver.module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"

@@ -36,7 +36,12 @@ def refusal(result: CommandResult) -> str | None:
 
 def words_of(result: CommandResult) -> str:
     """The words of a tool that has not done what it was asked, whatever its exit status."""
-    return (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
+    return shortened(result.stderr.strip() or result.stdout.strip())
+
+
+def shortened(words: str) -> str:
+    """The end of what a tool has said, as messages show it."""
+    return (words.strip() or "nothing")[-_SHOWN_CHARACTERS:]
 
 
 def is_no_answer(result: CommandResult) -> bool:
@@ -123,7 +128,10 @@ class HostCommands:
 
     def _failed(self, command: str, result: CommandResult) -> BenchFault | NotApplicable:
         """The error for a tool that failed, with its own words."""
-        said = (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
+        return self._failed_with(words_of(result), command, result)
+
+    def _failed_with(self, said: str, command: str, result: CommandResult) -> BenchFault:
+        """The error for a tool that failed, with those of its words that name the cause."""
         status = "no exit status" if result.exit_status is None else f"exit status {result.exit_status}"
         return BenchFault(f"{self._name}: `{command}` failed with {status}, said: {said}")
 

@@ -249,7 +249,7 @@ class FreeBsdDrivers(FreeBsdCommands):
     def _change(self, command: str, name: str) -> Attempt[Package | None]:
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
         ending = Ending.DONE if result.exit_status == 0 else PKG.ending(name, result)
-        if ending is Ending.UNCLEAR:
+        if ending in (Ending.UNCLEAR, Ending.UNMET):
             raise Undecided(str(self._failed(command, result)))
         if ending in (Ending.UNKNOWN, Ending.NO_ANSWER):
             raise self._failed(command, result)

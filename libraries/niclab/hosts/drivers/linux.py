@@ -17,7 +17,6 @@ from niclab.hosts.drivers.package_systems import PackageSystem, read_changed_fil
 from niclab.hosts.drivers.package_words import Ending, has_all_lists
 from niclab.hosts.errors import ModuleRefused, unreadable
 from niclab.hosts.host import CommandResult
-from niclab.hosts.host_commands import words_of
 from niclab.hosts.host_records import DriverInfo, LoadedModule, ModuleFile, ModuleState, SelfTest
 from niclab.hosts.links.ethtool import read_driver_info
 from niclab.hosts.linux_commands import LinuxCommands
@@ -114,12 +113,14 @@ class LinuxDrivers(LinuxCommands):
         fetched again.
 
         Raises:
-            BenchFault: When the tool could not try: no such version to be had, no lock, no rights.
-            Undecided: The tool's words do not name the cause.
+            BenchFault: When the tool could not try: no such version to be had, no lock, no rights. Or another package
+                would be removed for it.
+            Undecided: The tool's words do not name the cause, or nothing that the server knows provides what it needs.
         """
         if not _VERSION.fullmatch(version):
             raise BenchFault(f"{self.name}: package version {version!r}; expected letters, digits and . + ~ : _ ^ -")
         packages = self._packages_of(name)
+        self._require_no_other_goes(name, version, packages)
         command = packages.installing(name, version)
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
         if packages.ending(name, result) in (Ending.UNKNOWN, Ending.UNMET):
@@ -127,15 +128,30 @@ class LinuxDrivers(LinuxCommands):
             result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
             if packages.ending(name, result) is Ending.UNMET and not has_all_lists(lists):
                 raise self._failed(packages.refreshing(), lists)
-        return self._attempted(name, packages, command, result)
+        return self._attempted(name, packages, command, result, packages.ending(name, result))
+
+    def _require_no_other_goes(self, name: str, version: str, packages: PackageSystem) -> None:
+        """Refuse an installation that removes another package: no undo brings that one back."""
+        rehearsal = packages.rehearsing(name, version)
+        gone = (
+            None if rehearsal is None else packages.removed_others(self._try(rehearsal, timeout_s=_INSTALL_TIMEOUT_S))
+        )
+        if gone is not None:
+            raise BenchFault(f"{self.name}: `{rehearsal}` shows '{gone}'; expected that no other package goes")
 
     def remove_package(self, name: str) -> Attempt[Package | None]:
-        """Remove the package, and its configuration where that is its own. One that is not there is removed already."""
+        """Remove the package, and its configuration where that is its own. One that is not there is removed already.
+
+        Raises:
+            BenchFault: When the tool could not try, or another package needs it.
+            Undecided: The tool's words do not name the cause.
+        """
         packages = self._packages_of(name)
         if self._known(name, packages) is None:
             return Attempt(None, None)
         command = packages.removing(name)
-        return self._attempted(name, packages, command, self._try(command, timeout_s=_INSTALL_TIMEOUT_S))
+        result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        return self._attempted(name, packages, command, result, packages.removal_ending(name, result))
 
     def changed_files(self, name: str) -> tuple[ChangedFile, ...]:
         """The files of an installed package that are missing, or have another content than it brought."""
@@ -186,14 +202,14 @@ class LinuxDrivers(LinuxCommands):
         return found
 
     def _attempted(
-        self, name: str, packages: PackageSystem, command: str, result: CommandResult
+        self, name: str, packages: PackageSystem, command: str, result: CommandResult, ending: Ending
     ) -> Attempt[Package | None]:
-        ending = packages.ending(name, result)
-        if ending is Ending.UNCLEAR:
-            raise Undecided(str(self._failed(command, result)))
+        cause = packages.cause(result)
+        if ending in (Ending.UNCLEAR, Ending.UNMET):
+            raise Undecided(str(self._failed_with(cause, command, result)))
         if ending in (Ending.UNKNOWN, Ending.NO_ANSWER):
-            raise self._failed(command, result)
-        return Attempt(None if ending is Ending.DONE else words_of(result), self.package(name))
+            raise self._failed_with(cause, command, result)
+        return Attempt(None if ending is Ending.DONE else cause, self.package(name))
 
     def parameter(self, module: str, name: str) -> str:
         """The value a parameter of a loaded module has, as the kernel writes it.

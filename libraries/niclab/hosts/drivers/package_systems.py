@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
-from niclab.hosts.drivers.package_words import APT, DNF, RPM_SCRIPT, ZYPPER, Ending
+from niclab.hosts.drivers.package_words import APT, DNF, RPM, RPM_SCRIPT, ZYPPER, Ending
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import CommandResult
+from niclab.hosts.host_commands import shortened, words_of
 from niclab.hosts.reading import filled
 from niclab.hosts.settings.settings_records import ChangedFile, Package
 
@@ -33,14 +34,32 @@ class PackageSystem(Protocol):
     def installing(self, name: str, version: str) -> str:
         """Return the command that installs a version from a repository, over an older or newer one."""
 
+    def rehearsing(self, name: str, version: str) -> str | None:
+        """Return the command that shows an installation and changes nothing; None where it removes no other package."""
+
+    def removed_others(self, result: CommandResult) -> str | None:
+        """Return the line of a rehearsal that names another package which would go; None where none would."""
+
     def removing(self, name: str) -> str:
-        """Return the command that removes a package that is installed, and nothing that it needs."""
+        """Return the command that removes a package that is installed, and nothing that it needs or that needs it."""
+
+    def removal_ending(self, name: str, result: CommandResult) -> Ending:
+        """Return what became of a removal of a package."""
+
+    def listing(self, name: str) -> str:
+        """Return the command that lists the versions of a package that the repositories have."""
+
+    def offered(self, result: CommandResult) -> frozenset[str] | None:
+        """Return the full versions of such a list; None where the answer is none."""
 
     def refreshing(self) -> str:
         """Return the command that fetches the lists of the repositories again."""
 
     def ending(self, name: str, result: CommandResult) -> Ending:
-        """Return what became of an installation or a removal of a package."""
+        """Return what became of an installation of a package."""
+
+    def cause(self, result: CommandResult) -> str:
+        """Return what the tool says of the cause, without what it says each time."""
 
     def verifying(self, name: str) -> str:
         """Return the command that compares a package's files with what it brought."""
@@ -82,14 +101,35 @@ class Apt:
         # what would have to go for it stays: the undo brings back no other package
         return f"{_QUIET_APT} install --yes --no-remove --allow-downgrades --no-install-recommends {name}={version}"
 
+    def rehearsing(self, name: str, version: str) -> None:
+        del name, version
+
+    def removed_others(self, result: CommandResult) -> None:
+        del result
+
     def removing(self, name: str) -> str:
         return f"DEBIAN_FRONTEND=noninteractive dpkg --purge {name}"  # apt-get would take along what needs it
+
+    def removal_ending(self, name: str, result: CommandResult) -> Ending:
+        return self.ending(name, result)
+
+    def listing(self, name: str) -> str:
+        return f"apt-cache madison {name}"
+
+    def offered(self, result: CommandResult) -> frozenset[str] | None:
+        rows = [line.split("|") for line in result.stdout.splitlines() if line.strip()]
+        if result.exit_status != 0 or any(len(row) != 3 for row in rows):
+            return None
+        return frozenset(row[1].strip() for row in rows)
 
     def refreshing(self) -> str:
         return "apt-get -q update"
 
     def ending(self, name: str, result: CommandResult) -> Ending:
         return Ending.DONE if result.exit_status == 0 else APT.ending(name, result)
+
+    def cause(self, result: CommandResult) -> str:
+        return words_of(result)
 
     def verifying(self, name: str) -> str:
         return f"dpkg -V {name}"
@@ -163,16 +203,45 @@ class _Rpm(ABC):
     def signer(self, name: str) -> str | None:
         return rf"rpm -q --qf '%{{RSAHEADER:pgpsig}}|%{{DSAHEADER:pgpsig}}|%{{SIGPGP:pgpsig}}\n' {name}"
 
+    def removing(self, name: str) -> str:
+        return f"rpm -e {name}"  # dnf and zypper would take along what needs it
+
+    def removal_ending(self, name: str, result: CommandResult) -> Ending:
+        if result.exit_status == 0 and not _has_failed_script(name, result):  # 0 also when the last script has failed
+            return Ending.DONE
+        return RPM.ending(name, result)
+
+    def cause(self, result: CommandResult) -> str:
+        said = [line for line in f"{result.stdout}\n{result.stderr}".splitlines() if not _EACH_TIME.match(line)]
+        return shortened("\n".join(said))
+
     def restoring(self, name: str, before: Package | None) -> str:
-        if before is not None:
-            return self.installing(name, before.full_version)
-        return f"if rpm -q {name} >/dev/null; then {self.removing(name)}; fi"
+        gone, wanted = f"rpm -e --allmatches {name}", f"{_SHOWN} {name}"
+        if before is None:
+            return f"if rpm -q {name} >/dev/null; then {gone}; fi"
+        # A killed change leaves both versions in the database, or the files of the other one. The tools take that for
+        # done, so all goes first, also where others need it: it comes back at once.
+        version, change = before.full_version.rpartition(":")[2], r"'^(missing|..5......) +/'"
+        sound = f"! rpm -V {name} | grep -Eq {change} || {gone} --nodeps"
+        left = f'case $({wanted}) in "{version};") {sound} ;; *\\;*\\;) {gone} --nodeps ;; esac'
+        install = self.installing(name, before.full_version)
+        return f'{{ {left} && {{ [ "$({wanted})" = "{version};" ] || {install}; }}; }}'
 
     @abstractmethod
     def installing(self, name: str, version: str) -> str: ...
 
-    @abstractmethod
-    def removing(self, name: str) -> str: ...
+
+_EACH_TIME = re.compile(
+    r"\s*$|Loading repository|Reading installed|Resolving package|Building repository|Overall download|Additional rpm"
+    r"|Checking for file|Continue\?|Abort, retry|Retrieving|History:| - ABORT request|Please see the above"
+    r"|Problem occurred during|Installation has been aborted|File conflicts happen|The following "
+    r"|\d+ (?:new )?packages? |rpm: (?:RPM should|However)|Choose from above|After the operation"
+    r"|Last metadata|Dependencies resolved|=+$|Transaction |Install +\d|Installed|Installing:|Downgrad|Upgrad"
+    r"|Total |Downloading|Running transaction|  \w+(?: scriptlet)? *: |Complete!|Failed:| \S+ +\S+ +\S+ +\S+ +[\d.]+ \w"
+    r"| Package +Arch|.* \d+:\d\d *$"
+)
+"""Beginnings of lines that zypper, dnf and Debian's rpm write whatever happens."""
+_SHOWN = "rpm -q --qf '%{VERSION}-%{RELEASE};'"
 
 
 # rpm's words for what sheets call amd64, as Debian and FreeBSD do
@@ -184,10 +253,21 @@ class Dnf(_Rpm):
     """rpm and dnf, of RHEL from release 8, its rebuilds, and Fedora."""
 
     def installing(self, name: str, version: str) -> str:
-        return f"dnf -y -q install {name}-{version}"
+        return f"dnf -y install {name}-{version}"  # -q would hide what a script says of its failure: a full disk
 
-    def removing(self, name: str) -> str:
-        return f"dnf -y -q --setopt=clean_requirements_on_remove=False remove {name}"
+    def rehearsing(self, name: str, version: str) -> str:
+        return f"dnf --assumeno install {name}-{version}"
+
+    def removed_others(self, result: CommandResult) -> str | None:
+        return _first(r"^ +replacing +\S.*|^Removing.*:\n.*", result)
+
+    def listing(self, name: str) -> str:
+        return rf"dnf -q repoquery --qf '%{{epoch}}:%{{version}}-%{{release}}\n' {name}"
+
+    def offered(self, result: CommandResult) -> frozenset[str] | None:
+        if result.exit_status != 0:
+            return None
+        return frozenset(version.removeprefix("0:") for version in result.stdout.split())
 
     def refreshing(self) -> str:
         # -q hides the warning that a repository is left out
@@ -206,13 +286,29 @@ class Zypper(_Rpm):
     def installing(self, name: str, version: str) -> str:
         return f"zypper --non-interactive install --oldpackage {name}={version}"
 
-    def removing(self, name: str) -> str:
-        return f"zypper --non-interactive remove {name}"
+    def rehearsing(self, name: str, version: str) -> str:
+        return f"zypper --non-interactive install --dry-run --oldpackage {name}={version}"
+
+    def removed_others(self, result: CommandResult) -> str | None:
+        return _first(r"^The following .*going to be REMOVED:\n.*", result)
+
+    def listing(self, name: str) -> str:
+        return f"zypper --non-interactive --quiet search -s --match-exact -t package {name}"
+
+    def offered(self, result: CommandResult) -> frozenset[str] | None:
+        if result.exit_status == _ZYPPER_UNKNOWN:
+            return frozenset()
+        rows = [[word.strip() for word in line.split("|")] for line in result.stdout.splitlines() if "|" in line]
+        if result.exit_status != 0 or not rows or any(len(row) != 6 for row in rows):
+            return None
+        return frozenset(row[3] for row in rows[1:] if row[5] != _INSTALLED_ONLY)
 
     def refreshing(self) -> str:
         return "zypper --non-interactive refresh"
 
     def restoring(self, name: str, before: Package | None) -> str:
+        if before is None:
+            return super().restoring(name, before)
         done = "|".join(str(status) for status in _ZYPPER_DONE if status)
         return f"{{ {super().restoring(name, before)} || case $? in {done}) ;; *) false ;; esac; }}"
 
@@ -229,6 +325,8 @@ class Zypper(_Rpm):
 
 _ZYPPER_DONE = (0, 102, 103, 106)
 """Done; done and a reboot, or a restart of zypper, is wanted; done although some repository could not be read."""
+_INSTALLED_ONLY = "(System Packages)"
+"""In the place of a repository, where none has this version."""
 _ZYPPER_PROBLEM, _ZYPPER_COMMIT, _ZYPPER_UNKNOWN, _ZYPPER_SCRIPT_FAILED = 4, 8, 104, 107
 
 _BY_ID: dict[str, PackageSystem] = {"debian": Apt(), "ubuntu": Apt(), "rhel": Dnf(), "fedora": Dnf(), "centos": Dnf()}
@@ -288,6 +386,12 @@ def read_signer(text: str) -> str | None:
     if len(keys) != 1:
         raise unreadable("rpm -q --qf :pgpsig", "text", text, "(none), or one 'Key ID' in hexadecimal digits")
     return keys.pop()
+
+
+def _first(words: str, result: CommandResult) -> str | None:
+    """Return the first lines that match; those after the first are joined with it."""
+    found = re.search(words, result.stdout, re.MULTILINE)
+    return None if found is None else " ".join(found[0].split())
 
 
 def _has_failed_script(name: str, result: CommandResult) -> bool:

@@ -13,10 +13,10 @@ from niclab.hosts.host_commands import is_no_answer
 class Ending(Enum):
     """The ending of a change of packages.
 
-    ``REFUSED``: the tool names this package as the cause. ``UNMET``: it says so of a dependency or conflict of this
-    package, which holds if the lists of the repositories are complete. ``UNKNOWN``: no repository has such a package
-    or version. ``NO_ANSWER``: the tool, the server, a repository or another package is the cause. ``UNCLEAR``: the
-    words name no cause.
+    ``REFUSED``: the tool names this package as the cause. ``UNMET``: nothing that the server knows provides what a
+    package needs, or something on it conflicts with the package: the package asks for too much, or the server lacks a
+    repository or has a package too many. ``UNKNOWN``: no repository has such a package or version. ``NO_ANSWER``: the
+    tool, the server, a repository or another package is the cause. ``UNCLEAR``: the words name no cause.
     """
 
     DONE = "done"
@@ -35,7 +35,7 @@ class ToolWords:
         unknown: No repository has such a package or version.
         own: This package is the cause.
         lacks: The repositories, their setup or the tool's database are the cause, or the administrator's holds.
-        needs: This package has a dependency that nothing provides, or a conflict.
+        needs: This package has a dependency that nothing provides, or a conflict with another.
         others: Another package is the cause.
     """
 
@@ -115,12 +115,21 @@ _RPM_OWN = (
 )
 _RPM_NEEDS = r"nothing provides .* needed by (?:the to be installed )?NAME-\d|NAME-\d\S* conflicts with "
 _RPM_OTHERS = r"nothing provides .* needed by |\) scriptlet failed|scriptlet in rpm package "
-_RPM_LACKS = f"{_SKIPPED}|rpmdb|cannot open Packages|exclude filtering"
+_RPM_LACKS = (
+    rf"{_SKIPPED}|rpmdb|cannot open Packages|exclude filtering|is needed by \(installed\)"
+    r"|package (?!NAME-\d)\S+ requires NAME\b.*none of the providers"
+    r"|Problem: (?:the (?:to be )?installed )?(?!NAME-\d)\S+ requires '?NAME\b"
+)
+"""Another package may need the version that would go: the tools say so in these words, too."""
+
+RPM = ToolWords(unknown="is not installed$", own=_RPM_OWN, lacks=_RPM_LACKS, needs="(?!)", others=_RPM_OTHERS)
+"""The words of ``rpm`` itself, which removes a package."""
 
 DNF = ToolWords(
     unknown="Unable to find a match|No match for argument",
     own=_RPM_OWN,
     lacks=f"{_RPM_LACKS}|do not have any GPG public keys|is not installed. Failing package|no enabled repositories"
+    "|not correct for this package"
     "|is not registered|Config error|Parsing file|downloading metadata for repository|modular filtering"
     "|GPG key retrieval failed|[Pp]rotected packages|All mirrors were tried",
     needs=_RPM_NEEDS,

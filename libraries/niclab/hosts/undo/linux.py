@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from niclab.core.undo import SLOW_DEADLINE_S
 from niclab.core.verdict import BenchFault
 from niclab.hosts.command_words import interface_name, ip_cidr, module_name, pci_address
+from niclab.hosts.drivers.package_systems import PackageSystem
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import HostLinks, Shell
 from niclab.hosts.links.linux import _ARP
@@ -104,13 +106,34 @@ class LinuxUndo(LinuxCommands):
         """A command that brings a package and its driver back to what they are now, for the journal.
 
         Where the host knows no such module now, none is loaded afterwards.
+
+        Raises:
+            BenchFault: No repository of the host has the version that is there now, so that no command could.
         """
-        back = self._packages().restoring(self._named(name), before)
+        packages = self._packages()
+        if before is not None and not self._is_offered(packages, self._named(name), before.full_version):
+            said = f"{self.name}: package {name} {before.full_version} is installed, and no repository has it"
+            raise BenchFault(f"{said}; expected a version that can be brought back")
+        back = packages.restoring(self._named(name), before)
         driver = module_name(self.name, module)
         unload = self.unload_driver(driver)
         if self._try(f"modinfo -n {driver}").exit_status != 0:
             return f"{{ [ ! -d /sys/module/{driver.replace('-', '_')} ] || {unload}; }} && {back} && sync"
         return f"{back} && {unload} && {self.load_driver(driver)} && sync"
+
+    def _is_offered(self, packages: PackageSystem, name: str, version: str) -> bool:
+        """Does a repository have this full version? Lists that do not have it are fetched again once."""
+        command = packages.listing(name)
+        for is_last in (False, True):
+            result = self._try(command, timeout_s=SLOW_DEADLINE_S)
+            versions = packages.offered(result)
+            if versions is None:
+                raise self._failed(command, result)
+            if version in versions:
+                return True
+            if not is_last:
+                self._try(packages.refreshing(), timeout_s=SLOW_DEADLINE_S)
+        return False
 
     def link(self, iface: str, up: bool) -> str:
         """A command that sets the interface up or down, for the journal."""
