@@ -52,7 +52,7 @@ def judge_checksum_offload(run: Run, profile: Profile, reporter: Reporter) -> No
     with asking(run, loads, profile, reporter.progress, states.look) as ask:
         answer = ask(factor)
     iscsi_factors.show(run, answer, reporter)
-    for words in (*states.off_as_on_the_sheet, *_costs(run, answer), *answer.unstable(WITH)):
+    for words in (*states.off_as_on_the_sheet, *_costs(run, answer), *_unstable(answer)):
         reporter.warn(words)
     fail_with(states.off)
     iscsi_factors.judge(run, [answer], reporter, [WITHOUT])
@@ -109,6 +109,10 @@ def _offered(run: Run) -> tuple[Setting, ...]:
     if not found:
         raise NotApplicable("; ".join(others))
     return tuple(found)
+
+
+def _unstable(answer: FactorAnswer) -> list[str]:
+    return [f"{answer.subject}, {each}" for each in answer.unstable(WITH)]
 
 
 def _costs(run: Run, answer: FactorAnswer) -> list[str]:

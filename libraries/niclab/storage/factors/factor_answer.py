@@ -118,7 +118,8 @@ class FactorAnswer(EffectAnswers):
             if not answer.judged:
                 figure = figure_of(Question(answer.subject, answer.result))
                 found = "; ".join([figure.found, *map(str, costs)])
-                figures.append(replace(figure, found=found, expected="no prediction: recorded", outcome=Decision.MET))
+                recorded = replace(figure, found=found, expected="no prediction: recorded", outcome=Decision.MET)
+                figures.append(replace(recorded, at_least=None, at_most=None))
         return figures
 
 
