@@ -17,12 +17,13 @@ from niclab.bench.records import DeclaredDeviation, Role, SiliconFact
 from niclab.card import IscsiFacts, IscsiLoad
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided
 from niclab.frames import delivery
 from niclab.hosts.settings.ethtool_records import Feature
 from niclab.report.evidence.evidence import read_index
 from niclab.run.run import Run
 from niclab.settings import mtu
+from niclab.storage.factors import checksum_offload, factor_question
 from niclab.traffic.limits import bottleneck
 from niclab.traffic.runs import measuring
 from StorageFactors import StorageFactors
@@ -231,7 +232,7 @@ def test_checksum_offload_is_on_and_its_cost_is_warned_of(
     assert "with it: " in figure.found and "peer 800" in figure.found
     text = "\n".join(warnings)
     assert "keep it on: Sums stay on. (test)" in text and "peer sent 800 TCP segments again" in text
-    assert "checksum-offload-off under iSCSI, with it 3 sessions lost the TCP connection" in text
+    assert "checksum-offload-off under iSCSI, with it 2 sessions lost the TCP connection" in text
     assert any("offload tx-checksum goes off: Sums stay on." in each.getMessage() for each in caplog.records)
 
 
@@ -245,12 +246,16 @@ def test_all_loads_are_run_in_full(disks: FakeDisks, taken: Run) -> None:
     assert {"random", "read", "write"} <= set(disks.log) and len(taken.notes.take_figures()) == 3
 
 
-def test_a_cost_that_the_emulated_card_cannot_show_is_said(taken: Run, disks: FakeDisks, warnings: list[str]) -> None:
+def test_a_cost_that_the_emulated_card_cannot_show_is_said(
+    taken: Run, disks: FakeDisks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = list[str]()
+    monkeypatch.setattr("robot.api.logger.info", lambda text, *_, **__: said.append(text))
     facts = {"card": "intel-82574l", "fact": SiliconFact.CHECKSUM_WORK, "how": "it sums by itself", "source": "test"}
     declared = DeclaredDeviation(**facts)  # type: ignore[arg-type]
     taken.bench = taken.bench.model_copy(update={"deviations": (declared,)})
     checksums()
-    assert warnings == ["a checksum that is left to the card costs the server nothing here: it sums by itself"]
+    assert "a checksum that is left to the card costs the server nothing here: it sums by itself" in said
     assert disks.log
 
 
@@ -268,3 +273,22 @@ def test_a_session_with_the_offload_that_is_lost_is_nobodys(states: States, disk
     disks.drops = lambda: sums_are_on(states)
     with pytest.raises(Undecided, match=r"without it .* lost the TCP connection"):
         checksums()
+
+
+@pytest.mark.usefixtures("disks")
+def test_offloads_of_which_the_sheet_says_nothing_keep_that_kind_of_reason(
+    taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object) -> None:
+        raise SheetUnknown("sheet intel-82574l does not know how offload tx-checksum can be changed")
+
+    monkeypatch.setattr(checksum_offload, "require_offered", unknown)
+    with pytest.raises(SheetUnknown, match=r"^tx-checksum: sheet .*; rx-checksum: sheet"):
+        checksums()
+    monkeypatch.setattr(factor_question, "require_offered", unknown)
+    sequence = taken.card.sequence
+    assert sequence is not None
+    steps = sequence.steps[1:]
+    taken.card = taken.card.model_copy(update={"sequence": sequence.model_copy(update={"steps": steps})})
+    with pytest.raises(SheetUnknown, match=r"^reno: sheet .*; tso-off: sheet"):
+        factors()

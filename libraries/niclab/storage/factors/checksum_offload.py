@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from niclab.bench.records import Role, SiliconFact
 from niclab.card import Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import NotApplicable, fail_with, none_applies
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.settings.dut_ports import dut_ports
@@ -52,6 +52,9 @@ def judge_checksum_offload(run: Run, profile: Profile, reporter: Reporter) -> No
     with asking(run, loads, profile, reporter.progress, states.look) as ask:
         answer = ask(factor)
     iscsi_factors.show(run, answer, reporter)
+    declared = run.bench.deviation(run.card.name, SiliconFact.CHECKSUM_WORK)
+    if declared is not None:
+        reporter.say(f"a checksum that is left to the card costs the server nothing here: {declared.how}")
     for words in (*states.off_as_on_the_sheet, *_costs(run, answer), *_unstable(answer)):
         reporter.warn(words)
     fail_with(states.off)
@@ -97,17 +100,21 @@ def _offered(run: Run) -> tuple[Setting, ...]:
     Raises:
         NotApplicable: There are none.
     """
-    port, found, others = run.bench.end(run.bench.paths[0], Role.DUT), list[Setting](), list[str]()
+    port, found, others = (
+        run.bench.end(run.bench.paths[0], Role.DUT),
+        list[Setting](),
+        list[tuple[str, NotApplicable]](),
+    )
     for offload in CHECKSUMS:
         setting = Setting(kind=SettingKind.OFFLOAD, name=offload.value, to=False)
         try:
             require_offered(run, port, setting)
         except NotApplicable as error:
-            others.append(str(error))
+            others.append((offload.value, error))
         else:
             found.append(setting)
     if not found:
-        raise NotApplicable("; ".join(others))
+        raise none_applies(others)
     return tuple(found)
 
 
@@ -116,11 +123,8 @@ def _unstable(answer: FactorAnswer) -> list[str]:
 
 
 def _costs(run: Run, answer: FactorAnswer) -> list[str]:
-    """What the setting costs, in words: throughput where that is proven, and retransmissions where they are many."""
+    """The cost of the setting in words: throughput where that is proven, and retransmissions where they are many."""
     words = list[str]()
-    declared = run.bench.deviation(run.card.name, SiliconFact.CHECKSUM_WORK)
-    if declared is not None:
-        words.append(f"a checksum that is left to the card costs the server nothing here: {declared.how}")
     known = "; ".join(f"{each.text} ({each.source})" for each in run.card.errata if each.requirement == REQUIREMENT)
     for each, (_, cost) in zip(answer.answers, answer.costs, strict=True):
         if each.result.high < 0:

@@ -22,7 +22,7 @@ from niclab.traffic.runs.traffic_run import EndOfRun, TrafficRun
 
 @dataclass(frozen=True)
 class Cost:
-    """What one variant of a load has cost.
+    """The cost of one variant of a load.
 
     ``waiting``: part 0..1 of the time of the dut's CPUs that waited for I/O, None where the system does not say;
     ``counts``: those of each run.

@@ -36,7 +36,7 @@ from niclab.traffic.runs.progress import Tell
 from niclab.traffic.runs.traffic_run import TrafficRun
 
 BUDGETS: Mapping[Profile, EffectBudget] = {
-    Profile.QUICK: EffectBudget(run_s=1, first_look=3, met_from=3, most=5, most_s=120),
+    Profile.QUICK: EffectBudget(run_s=1, first_look=3, met_from=3, most=5, most_s=240),
     Profile.FULL: EffectBudget(run_s=4, first_look=4, met_from=4, most=12, most_s=600),
 }
 NOT_PREDICTED = Prediction(unknown="no document predicts it for loads over iSCSI")

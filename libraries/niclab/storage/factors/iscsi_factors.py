@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, none_applies
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.storage import damage
@@ -33,20 +33,20 @@ def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
             not run Linux.
     """
     loads, sequence = require_asked(run).workloads, run.card.section(run.card.sequence, "sequence")
-    answers, others = list[FactorAnswer](), list[str]()
+    answers, others = list[FactorAnswer](), list[tuple[str, NotApplicable]]()
     with asking(run, loads, profile, reporter.progress) as ask:
         for number, step in enumerate(sequence.steps, 1):
             try:
                 answer = ask(Factor.of_step(run, sequence, step))
             except NotApplicable as error:
-                others.append(f"{step.name}: {error}")
-                reporter.say(f"not applicable: {others[-1]}")
+                others.append((step.name, error))
+                reporter.say(f"not applicable: {step.name}: {error}")
                 continue
             answers.append(answer)
             reporter.progress(f"step {number} of {len(sequence.steps)}: {step.name}")
             show(run, answer, reporter)
     if not answers:
-        raise NotApplicable("; ".join(others))
+        raise none_applies(others)
     title = "One factor at a time under iSCSI"
     reporter.chart(effect.chart(title, [each for answer in answers for each in answer.answers]))
     reporter.attach(f"{title} table.csv", table(answers), "text/csv")
