@@ -100,11 +100,8 @@ def _offered(run: Run) -> tuple[Setting, ...]:
     Raises:
         NotApplicable: There are none.
     """
-    port, found, others = (
-        run.bench.end(run.bench.paths[0], Role.DUT),
-        list[Setting](),
-        list[tuple[str, NotApplicable]](),
-    )
+    port = run.bench.end(run.bench.paths[0], Role.DUT)
+    found, others = list[Setting](), list[tuple[str, NotApplicable]]()
     for offload in CHECKSUMS:
         setting = Setting(kind=SettingKind.OFFLOAD, name=offload.value, to=False)
         try:
