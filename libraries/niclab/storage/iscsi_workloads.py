@@ -312,7 +312,7 @@ class _Loads(DiskLoads):
         ends = ends_of(self.run, self.path, load)
         session = self.session(ends, line_mbps(self.run, ends, self.path))
         made = session.measure(self._order(load))
-        return LoadFound(_subject(ends, load), _unit(load), (_value(made),), (made,), _figures([made]))
+        return LoadFound(_subject(ends, load), _unit(load), (_value(made),), (made,), figures_of([made]))
 
     def _measured(self, load: IscsiLoad) -> LoadFound:
         run, budget, order = self.run, self.budget, self._order(load)
@@ -333,7 +333,7 @@ class _Loads(DiskLoads):
         session = self.session(measured.ends, measured.rate_mbps)
         values = asker.values(lambda: asker.told(_value(asker.keep(session.measure(order)))), against.decided)
         add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-        found = _figures(asker.counted(values))
+        found = figures_of(asker.counted(values))
         binds = binding(found, ceilings(run, measured), Binding.TARGET)
         hindrances = measured.hindrances(asker.runs)
         return LoadFound(subject, unit, tuple(values), tuple(asker.runs), found, binds, hindrances, against)
@@ -367,16 +367,16 @@ def _value(made: TrafficRun) -> float:
     return found.transactions_per_s if found.transactions_per_s is not None else (found.throughput_bps or 0.0) / 8e6
 
 
-def _figures(runs: Sequence[TrafficRun]) -> LoadFigures:
-    return medians([figures_of(each) for each in runs])
-
-
-def figures_of(made: TrafficRun) -> LoadFigures:
-    """Return the figures of a run.
+def figures_of(runs: Sequence[TrafficRun]) -> LoadFigures:
+    """Return the median of each figure of runs.
 
     Args:
-        made: The run.
+        runs: The runs, at least one.
     """
+    return medians([_figures_of(each) for each in runs])
+
+
+def _figures_of(made: TrafficRun) -> LoadFigures:
     result, port = made.result, made.receiver.frames
     data_per_s = (result.received_bytes or 0.0) / result.elapsed_s
     busy = {each.port.partition(".")[0]: each.cpu.busiest[1].busy for each in (made.sender, made.receiver)}

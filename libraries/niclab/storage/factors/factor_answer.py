@@ -14,7 +14,6 @@ from niclab.core.decision import Decision
 from niclab.core.figures import NotedFigure
 from niclab.storage.iscsi_counts import IscsiCounts
 from niclab.storage.iscsi_workloads import LoadFigures, figures_of
-from niclab.storage.storage_figures import medians
 from niclab.traffic.effects.effect import EffectAnswers
 from niclab.traffic.runs.experiment import Question, figure_of
 from niclab.traffic.runs.traffic_run import EndOfRun, TrafficRun
@@ -43,7 +42,7 @@ class Cost:
             counts: What was counted in each.
         """
         waiting = [each for run in runs if (each := _dut(run).cpu.mean_waiting) is not None]
-        found = medians([figures_of(run) for run in runs])
+        found = figures_of(runs)
         return cls(variant, found, median(waiting) if waiting else None, tuple(counts))
 
     @property

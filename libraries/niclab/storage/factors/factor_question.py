@@ -26,7 +26,7 @@ from niclab.storage.iscsi_counts import IscsiCounts
 from niclab.storage.iscsi_loads import WORDS, LoadOrder
 from niclab.storage.iscsi_target import IscsiTarget, offering
 from niclab.storage.iscsi_workloads import TOOL, ends_of, figures_of, too_much
-from niclab.storage.storage_figures import Binding, binding, ceilings, medians
+from niclab.storage.storage_figures import Binding, binding, ceilings
 from niclab.traffic.effects import effect, kept_figures
 from niclab.traffic.effects.effect import SEED, WITH, WITHOUT, EffectAnswer, EffectBudget
 from niclab.traffic.effects.variants import Variants, Way, applied
@@ -151,7 +151,7 @@ class _Asked:
         self, factor: Factor, load: IscsiLoad, plan: SamplingPlan, pairs: Pairs, result: Outcome, made: Sequence[_Made]
     ) -> EffectAnswer:
         run, measured, name = self.run, self.measured[load], f"{factor.name} under iSCSI"
-        without = medians([figures_of(each.run) for each in made if each.variant == WITHOUT])
+        without = figures_of([each.run for each in made if each.variant == WITHOUT])
         whole = Measurement(
             test=f"{measured.ends.name}, {name}, {WORDS[load]}",
             metric=f"iscsi_{load.value.replace('-', '_')}_operations",
@@ -212,7 +212,7 @@ class _Turns:
         session = disks.session(measured.ends, measured.rate_mbps)
         run = self.asker.keep(session.measure(LoadOrder(duration_s=self.run_s, load=load)))
         self.made.setdefault(load, []).append(_Made(variant, run, disks.counts().since(before)))
-        return self.asker.told(figures_of(run).operations_per_s)
+        return self.asker.told(figures_of([run]).operations_per_s)
 
 
 def _cost(variant: str, made: Sequence[_Made]) -> Cost:
