@@ -30,8 +30,6 @@ NFS = "NFS Reads Over UDP Reach The Rate On The Sheet"
 NFS_JUMBO = "NFS Reads Over UDP In Jumbo Frames Reach The Rate On The Sheet"
 NFS_TCP = "NFS Reads Over TCP Are As Fast As In Accepted Runs"
 NFS_TCP_JUMBO = "NFS Reads Over TCP In Jumbo Frames Are As Fast As In Accepted Runs"
-ISCSI_FACTORS = "Each Factor Alone Changes Loads Over iSCSI As The Sheet Predicts"
-ISCSI_SUMS = "Checksum Offload Stays On Under iSCSI"
 ISCSI = "Blocks Over iSCSI Come Back As They Were Written"
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
@@ -148,11 +146,6 @@ CONTROLS = {
     "nfs-jumbo-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP_JUMBO: "CardFailure"}, ()),
     "iscsi-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI: "CardFailure"}, ()),
     "iscsi-write-damaged": Control(BROADCOM, "card:dut", "tx-flip=97", {ISCSI: "CardFailure"}, ()),
-    "iscsi-sums-off": Control(
-        BROADCOM, "card:dut", f"feature-stuck-off={TXCSUM}", {ISCSI_SUMS: "CardFailure"}, (ISCSI,)
-    ),
-    "iscsi-sums-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI_SUMS: "CardFailure"}, ()),
-    "iscsi-factors-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI_FACTORS: "CardFailure"}, ()),
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()
     ),

@@ -125,7 +125,13 @@ class _Asked:
         for setting in (each for settings in factor.settings.values() for each in settings):
             if setting.kind in _OF_ONE_PORT:
                 require_offered(run, run.bench.end(self.path, Role.DUT), setting)
-        plan = SamplingPlan(budget.first_look, budget.most, met_from=budget.met_from, resolution=1 / budget.run_s)
+        plan = SamplingPlan(
+            first_look=budget.first_look,
+            met_from=budget.met_from,
+            most=budget.most,
+            warm_up_runs=0,  # each session writes all of its disks before its first run
+            resolution=1 / budget.run_s,
+        )
         subject = f"path {self.path.name}, {factor.name} under iSCSI"
         asker = ToldAsker(subject, _UNIT, plan, budget.run_s, budget.most_s, self.tell, 2 * len(self.measured))
         expected = dict.fromkeys(self.measured, effect.expectation_of(factor.wanted, factor.source))
