@@ -78,6 +78,13 @@ RULES = [
     (SOLARFLARE, "workload: TCP_RR", "workload: TCP_CRR", "effects.2.workload", "TCP_STREAM, TCP_SENDFILE or TCP_RR"),
     (SOLARFLARE, "change: [{kind: bond, to: active-backup}]", "change: []", "effects.8.change", "at least one"),
     (BROADCOM, "name: reno", "name: jumbo", "sequence.steps", "each step once"),
+    (
+        BROADCOM,
+        "iscsi: {gains_at_most_percent: 10}",
+        "iscsi: {window_bytes: 65535}",
+        "sequence.steps.2.iscsi",
+        "a change in percent, or unknown",
+    ),
     # values
     (EMULEX, 'pci_class: "020000"', 'pci_class: "2000"', "identity.pci_class", "a PCI class of 6 hex digits"),
     (

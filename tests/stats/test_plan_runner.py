@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from niclab.core.decision import Decision
 from niclab.core.verdict import Undecided
 from niclab.stats.questions import Expected, at_least, lowers_by
 from niclab.stats.run_plan import SamplingPlan, Turn, schedule
-from niclab.stats.runner import measure_effect, measure_limit
+from niclab.stats.runner import measure_effect, measure_effects, measure_limit
 
 PLAN = SamplingPlan(first_look=3)
 ALIKE = Expected("within 1 % either way", -1, 1)
@@ -134,6 +135,27 @@ def test_effect_ends_between_blocks_when_the_time_is_spent() -> None:
     assert (len(pairs), result.decision) == (4, Decision.UNDECIDED)
     with pytest.raises(Undecided, match="0 pairs made"):
         measure_effect(lambda _: 1.0, ("a", "b"), ALIKE, PLAN, seed=1, may_go_on=lambda: False)
+
+
+def test_figures_of_a_turn_are_measured_until_each_is_decided() -> None:
+    rng = random.Random(6)
+    asked = list[tuple[str, tuple[str, ...]]]()
+    means = {"slower": {"on": 9134, "off": 5842}, "noisy": {"on": 100, "off": 100}}
+
+    def turn(variant: str, figures: Sequence[str]) -> dict[str, float]:
+        asked.append((variant, tuple(figures)))
+        return {each: rng.gauss(means[each][variant], 30 if each == "slower" else 10) for each in figures}
+
+    expected = {"slower": lowers_by(20), "noisy": ALIKE}
+    found = measure_effects(turn, ("on", "off"), expected, PLAN, seed=7)
+    assert {each: result.decision for each, (_, result) in found.items()} == {
+        "slower": Decision.MET,
+        "noisy": Decision.UNDECIDED,
+    }
+    assert len(found["slower"][0]) == found["slower"][1].n < len(found["noisy"][0]) == PLAN.most
+    assert asked[0][1] == ("slower", "noisy") and asked[-1][1] == ("noisy",), "what is decided is not measured again"
+    with pytest.raises(Undecided, match="0 pairs made when the time was spent"):
+        measure_effects(turn, ("on", "off"), expected, PLAN, seed=1, may_go_on=lambda: False)
 
 
 def test_a_turn_knows_whether_it_counts() -> None:

@@ -152,11 +152,15 @@ class Effect(Section):
 
 
 class Step(Record):
-    """One step of a sequence, next to its baseline. ``settings``: what is set in it, all of it."""
+    """One step of a sequence, next to its baseline. ``settings``: what is set in it, all of it.
+
+    ``iscsi``: of the loads over iSCSI; None where nothing predicts them.
+    """
 
     name: Word
     settings: tuple[Setting, ...]
     wanted: Prediction
+    iscsi: Prediction | None = None
 
 
 class Sequence(Section):

@@ -290,6 +290,10 @@ def _effects(card: Card) -> Iterator[Problem]:
         yield Problem(("sequence", "steps"), f"{name} is there twice", "each step once")
     for index, step in enumerate(card.sequence.steps):
         yield from _prediction(("sequence", "steps", index, "wanted"), step.wanted)
+        if step.iscsi is not None:
+            yield from _prediction(("sequence", "steps", index, "iscsi"), step.iscsi)
+            if step.iscsi.window_bytes is not None:
+                yield Problem(("sequence", "steps", index, "iscsi"), "window_bytes", "a change in percent, or unknown")
         yield from _each_setting(("sequence", "steps", index, "settings"), step.settings)
 
 

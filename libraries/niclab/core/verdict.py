@@ -67,6 +67,16 @@ def fail_with(problems: list[str]) -> None:
         raise CardFailure("\n".join(problems))
 
 
+def none_applies(others: Sequence[tuple[str, NotApplicable]]) -> NotApplicable:
+    """Return why nothing of several things can be asked, of the kind that their reasons share.
+
+    Args:
+        others: Name and reason of each, at least one.
+    """
+    kinds = {type(error) for _, error in others}
+    return (kinds.pop() if len(kinds) == 1 else NotApplicable)("; ".join(f"{name}: {error}" for name, error in others))
+
+
 def require_judged(unjudged: Sequence[str], *, some: bool) -> None:
     """End a check that wants to judge every port, after its failures.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from niclab.core.decision import Decision
 from niclab.core.verdict import Undecided
@@ -10,6 +11,9 @@ from niclab.stats.judge import judge_pairs, judge_values
 from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Expected, Outcome
 from niclab.stats.run_plan import SamplingPlan, schedule
+
+Pairs = list[tuple[float, float]]
+K = TypeVar("K")
 
 
 def measure_limit(
@@ -44,7 +48,7 @@ def measure_effect(
     *,
     seed: int,
     may_go_on: Callable[[], bool] = lambda: True,
-) -> tuple[list[tuple[float, float]], Outcome]:
+) -> tuple[Pairs, Outcome]:
     """Run baseline and setting in turns (:func:`~niclab.stats.run_plan.schedule`); return the pairs and the answer.
 
     Args:
@@ -58,25 +62,57 @@ def measure_effect(
     Raises:
         Undecided: When the time was spent before the first look.
     """
+    found = measure_effects(
+        lambda variant, _: {None: measure(variant)}, variants, {None: expected}, plan, seed=seed, may_go_on=may_go_on
+    )
+    return found[None]
+
+
+def measure_effects(
+    measure: Callable[[str, Sequence[K]], Mapping[K, float]],
+    variants: tuple[str, str],
+    expected: Mapping[K, Expected],
+    plan: SamplingPlan,
+    *,
+    seed: int,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> dict[K, tuple[Pairs, Outcome]]:
+    """Run baseline and setting in turns, for several figures of each turn; return pairs and answer of each figure.
+
+    A figure that is decided is not measured again.
+
+    Args:
+        measure: One turn of the variant it is given, with the figures it is given; it sets what the variant needs.
+        variants: Names of baseline and setting.
+        expected: What is expected of each figure.
+        plan: How many runs at least and at most, and the confidence.
+        seed: Seed of the order, noted in the log.
+        may_go_on: Asked before each pair; false ends the measurement.
+
+    Raises:
+        Undecided: When the time was spent before the first look.
+    """
     baseline, setting = variants
-    block: dict[str, float] = {}
-    pairs: list[tuple[float, float]] = []
-    result: Outcome | None = None
+    block: dict[str, Mapping[K, float]] = {}
+    pairs: dict[K, Pairs] = {figure: [] for figure in expected}
+    results: dict[K, Outcome] = {}
+    left = list(expected)
     for turn in schedule(variants, plan.most, seed=seed, warm_up_runs=plan.warm_up_runs):
-        if not block and turn.counted and not may_go_on():
+        if not left or (not block and turn.counted and not may_go_on()):
             break
-        figure = measure(turn.variant)
+        figures = measure(turn.variant, left)
         if not turn.counted:
             continue
-        block[turn.variant] = figure
+        block[turn.variant] = figures
         if len(block) < len(variants):
             continue
-        pairs.append((block[baseline], block[setting]))
+        for figure in left:
+            pairs[figure].append((block[baseline][figure], block[setting][figure]))
+            if len(pairs[figure]) in plan.looks:
+                results[figure] = judge_pairs(pairs[figure], expected[figure], plan)
         block.clear()
-        if len(pairs) in plan.looks:
-            result = judge_pairs(pairs, expected, plan)
-            if result.decision is not Decision.UNDECIDED:
-                break
-    if result is None:
-        raise Undecided(f"{len(pairs)} pairs made when the time was spent; expected at least {plan.first_look}")
-    return pairs, result
+        left = [each for each in left if each not in results or results[each].decision is Decision.UNDECIDED]
+    if len(results) < len(expected):
+        made = min(map(len, pairs.values()))
+        raise Undecided(f"{made} pairs made when the time was spent; expected at least {plan.first_look}")
+    return {figure: (pairs[figure], results[figure]) for figure in expected}

@@ -256,12 +256,36 @@ def judge(run: Run, answers: Sequence[IscsiAnswer], say: Tell) -> None:
 
 
 @dataclass(frozen=True)
-class _Loads:
-    """The loads over one path."""
+class DiskLoads:
+    """Loads of the disks of one session, over one path.
+
+    Attributes:
+        run: The current run.
+        path: The path.
+        client: The program that loads the disks.
+    """
 
     run: Run
     path: BenchPath
     client: IscsiClient
+
+    def session(self, ends: endpoints.Ends, rate_mbps: float) -> Session:
+        """Return what makes runs of loads one after the other.
+
+        Args:
+            ends: Who sends to whom.
+            rate_mbps: Line rate; a run that finds more is no measurement.
+        """
+        run, watch = self.run, standstill.watch(self.run)
+        looks = Looks(watch, {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)})
+        switch, route = SwitchCountWatch(run, self.path), endpoints.route(run, ends)
+        return Session(run, ends, self.client, route, looks, switch, rate_mbps, watch, True, Role.DUT)
+
+
+@dataclass(frozen=True)
+class _Loads(DiskLoads):
+    """The loads over one path, for their content and their figures."""
+
     budget: LimitBudget
     tell: Tell
 
@@ -273,7 +297,7 @@ class _Loads:
         counts = iscsi_counts.look(self.run, disks).since(before)
         damaged = tuple(self.client.damaged)
         problems = [] if damaged else contradictions(counts, self.client.total)
-        problems += [each for load in found for run in load.runs for each in _too_much(run)] if not damaged else []
+        problems += [each for load in found for run in load.runs for each in too_much(run)] if not damaged else []
         return IscsiAnswer(f"path {self.path.name}, iSCSI", found, counts, tuple(problems), damaged)
 
     def _counted(self, load: IscsiLoad, disks: Sequence[str], is_first: bool) -> LoadFound:
@@ -285,14 +309,14 @@ class _Loads:
 
     def _once(self, load: IscsiLoad) -> LoadFound:
         """One run, for its content."""
-        ends = self._ends(load)
-        session = self._session(ends, line_mbps(self.run, ends, self.path))
+        ends = ends_of(self.run, self.path, load)
+        session = self.session(ends, line_mbps(self.run, ends, self.path))
         made = session.measure(self._order(load))
-        return LoadFound(_subject(ends, load), _unit(load), (_value(made),), (made,), _figures([made]))
+        return LoadFound(_subject(ends, load), _unit(load), (_value(made),), (made,), figures_of([made]))
 
     def _measured(self, load: IscsiLoad) -> LoadFound:
         run, budget, order = self.run, self.budget, self._order(load)
-        measured = MeasuredPath.looked_at(run, self.path, self._ends(load))
+        measured = MeasuredPath.looked_at(run, self.path, ends_of(self.run, self.path, load))
         subject, unit = _subject(measured.ends, load), _unit(load)
         plan = budget.plan((1.0 if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES / 1e6) / budget.run_s)
         measurement = Measurement(
@@ -306,10 +330,10 @@ class _Loads:
         )
         against = Against.stored(run, measurement, plan)
         asker = ToldAsker(subject, unit, plan, budget.run_s, budget.most_s, self.tell)
-        session = self._session(measured.ends, measured.rate_mbps)
+        session = self.session(measured.ends, measured.rate_mbps)
         values = asker.values(lambda: asker.told(_value(asker.keep(session.measure(order)))), against.decided)
         add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-        found = _figures(asker.counted(values))
+        found = figures_of(asker.counted(values))
         binds = binding(found, ceilings(run, measured), Binding.TARGET)
         hindrances = measured.hindrances(asker.runs)
         return LoadFound(subject, unit, tuple(values), tuple(asker.runs), found, binds, hindrances, against)
@@ -317,14 +341,16 @@ class _Loads:
     def _order(self, load: IscsiLoad) -> LoadOrder:
         return LoadOrder(duration_s=self.budget.run_s, load=load)
 
-    def _ends(self, load: IscsiLoad) -> endpoints.Ends:
-        return endpoints.ends(self.run, self.path, Role.DUT if load is IscsiLoad.WRITE else Role.PEER)
 
-    def _session(self, ends: endpoints.Ends, rate_mbps: float) -> Session:
-        run, watch = self.run, standstill.watch(self.run)
-        looks = Looks(watch, {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)})
-        switch, route = SwitchCountWatch(run, self.path), endpoints.route(run, ends)
-        return Session(run, ends, self.client, route, looks, switch, rate_mbps, watch, True, Role.DUT)
+def ends_of(run: Run, path: BenchPath, load: IscsiLoad) -> endpoints.Ends:
+    """Return who sends the data of a load to whom.
+
+    Args:
+        run: The current run.
+        path: The path that carries them.
+        load: The load.
+    """
+    return endpoints.ends(run, path, Role.DUT if load is IscsiLoad.WRITE else Role.PEER)
 
 
 def _subject(ends: endpoints.Ends, load: IscsiLoad) -> str:
@@ -341,7 +367,12 @@ def _value(made: TrafficRun) -> float:
     return found.transactions_per_s if found.transactions_per_s is not None else (found.throughput_bps or 0.0) / 8e6
 
 
-def _figures(runs: Sequence[TrafficRun]) -> LoadFigures:
+def figures_of(runs: Sequence[TrafficRun]) -> LoadFigures:
+    """Return the median of each figure of runs.
+
+    Args:
+        runs: The runs, at least one.
+    """
     return medians([_figures_of(each) for each in runs])
 
 
@@ -361,8 +392,12 @@ def _figures_of(made: TrafficRun) -> LoadFigures:
     )
 
 
-def _too_much(made: TrafficRun) -> list[str]:
-    """That a port received more than the data with headers, in words; what it must receive at least is asked before."""
+def too_much(made: TrafficRun) -> list[str]:
+    """Return that a port received more than the data with headers, in words; too little is refused before.
+
+    Args:
+        made: The run.
+    """
     carried, most = made.receiver.frames.rx_bytes, MOST_PART * (made.result.received_bytes or 0.0) + OTHERS_BYTES
     if carried <= most:
         return []

@@ -71,7 +71,10 @@ BUDGETS: Mapping[Profile, EffectBudget] = {
 
 @dataclass(frozen=True)
 class EffectAnswer:
-    """The question about one effect, and all that was found. ``judged``: False where no prediction exists."""
+    """The question about one effect, and all that was found. ``judged``: False where no prediction exists.
+
+    ``doubts``: what else than the card may explain that it is missed, so that nobody knows.
+    """
 
     run: str
     name: str
@@ -83,6 +86,7 @@ class EffectAnswer:
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
     compared: tuple[Compared, ...]
+    doubts: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -359,10 +363,12 @@ class EffectAnswers(Answer):
         return [run for each in self.answers for _, run in each.runs]
 
     def questions(self) -> list[Question]:
-        judged = [Question(each.subject, each.result, each.hindrances) for each in self.answers if each.judged]
+        judged = [
+            Question(each.subject, each.result, each.hindrances, each.doubts) for each in self.answers if each.judged
+        ]
         for each in self.answers:
             judged += [
-                Question(f"{each.subject}, {one.variant} it, baseline", one.result, each.hindrances)
+                Question(f"{each.subject}, {one.variant} it, baseline", one.result, each.hindrances, each.doubts)
                 for one in each.compared
                 if one.worse and one.result is not None
             ]

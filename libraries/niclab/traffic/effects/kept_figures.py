@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from niclab.card import Effect, Figure, Setting, Workload
 from niclab.core.decision import Decision
 from niclab.report import now
+from niclab.run.run import Run
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Outcome
 from niclab.stats.run_plan import SamplingPlan
@@ -63,21 +64,45 @@ def compare(
     Raises:
         BenchFault: When the conditions or a baseline cannot be read.
     """
-    run, key = measured.run, measured.key(order)
     metric, unit = METRICS[effect.figure]
     is_cpu = effect.figure in (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
+    whole = Measurement(
+        test=f"{measured.ends.name}, {effect.name}",
+        metric="sendfile_mbps" if effect.workload is Workload.TCP_SENDFILE and not is_cpu else metric,
+        unit=unit,
+        better=Direction.LOWER if is_cpu else Direction.HIGHER,
+        samples=(0.0,),
+        taken=now(),
+        key=measured.key(order),
+    )
+    return compare_each(measured.run, whole, effect.name, variants, plan)
+
+
+def compare_each(
+    run: Run,
+    whole: Measurement,
+    name: str,
+    variants: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
+    plan: SamplingPlan,
+) -> tuple[Compared, ...]:
+    """Add the samples of each variant to the run folder, and compare them with their baseline.
+
+    Args:
+        run: The current run.
+        whole: The measurement, but for what a variant has of its own.
+        name: Name of the effect.
+        variants: Settings and figures of each variant, by name.
+        plan: How many runs at least and at most, and the confidence.
+
+    Raises:
+        BenchFault: When a baseline cannot be read.
+    """
     compared = []
     for variant, (settings, values) in variants.items():
-        own = {"effect": effect.name, "arm": variant, "settings": ", ".join(map(str, settings)) or "as delivered"}
-        measurement = Measurement(
-            test=f"{measured.ends.name}, {effect.name}, {variant} it",
-            metric="sendfile_mbps" if effect.workload is Workload.TCP_SENDFILE and not is_cpu else metric,
-            unit=unit,
-            better=Direction.LOWER if is_cpu else Direction.HIGHER,
-            samples=tuple(values),
-            taken=now(),
-            key=key.model_copy(update={"parameters": key.parameters | own}),
-        )
+        own = {"effect": name, "arm": variant, "settings": ", ".join(map(str, settings)) or "as delivered"}
+        key = whole.key.model_copy(update={"parameters": whole.key.parameters | own})
+        changed = {"test": f"{whole.test}, {variant} it", "samples": tuple(values), "key": key}
+        measurement = whole.model_copy(update=changed)
         against = Against.stored(run, measurement, plan)
         add(run.run_dir, measurement)
         compared.append(Compared(variant, against.result(values), against.text))

@@ -12,7 +12,7 @@ from functools import partial
 from niclab.bench.records import BenchPath, SiliconFact
 from niclab.card import Effect, Figure, Prediction, Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
+from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent, none_applies
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.settings.offloads.unsafe import CHECKSUMS
@@ -172,12 +172,10 @@ class _Asked:
 
     def judge(self) -> None:
         """Judge what could be asked, and log what could not; where nothing could, for the kind of reason they share."""
-        texts = [f"{name}: {error}" for name, error in self.others]
-        for text in texts:
-            self.reporter.say(f"not applicable: {text}")
+        for name, error in self.others:
+            self.reporter.say(f"not applicable: {name}: {error}")
         if not self.answers:
-            kinds = {type(error) for _, error in self.others}
-            raise (kinds.pop() if len(kinds) == 1 else NotApplicable)("; ".join(texts))
+            raise none_applies(self.others)
         experiment.judge(self.run.notes, [EffectAnswers("effects", tuple(self.answers))])
 
 

@@ -30,16 +30,19 @@ class Way:
     """The way that traffic takes.
 
     ``over``: the interface of each server that has the address of ``path``, where it is not its port; ``bonds``: what
-    a VLAN can be made on.
+    a VLAN can be made on; ``only``: the server at which alone settings of one port are changed, if it is one.
     """
 
     path: BenchPath
     sender: Role
     over: Mapping[Role, str] | None = None
     bonds: Mapping[Role, Stack] | None = None
+    only: Role | None = None
 
     def roles(self, at: At) -> list[Role]:
         """The servers that ``at`` means."""
+        if self.only is not None:
+            return [self.only]
         receiver = Role.PEER if self.sender is Role.DUT else Role.DUT
         return {At.SENDER: [self.sender], At.RECEIVER: [receiver], At.BOTH: [self.sender, receiver]}[at]
 

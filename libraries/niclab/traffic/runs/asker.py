@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from niclab.core.verdict import Undecided
 from niclab.core.wait import Deadline
 from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Expected, Outcome
 from niclab.stats.run_plan import SamplingPlan
-from niclab.stats.runner import measure_effect, measure_limit
+from niclab.stats.runner import Pairs, measure_effect, measure_effects, measure_limit
 from niclab.traffic.runs import discarded
 from niclab.traffic.runs.progress import Pace, Progress, Tell
 from niclab.traffic.runs.traffic_run import TrafficRun
 
+K = TypeVar("K")
 Enough = Callable[[Sequence[float]], bool]
 """Do these values suffice?"""
 
@@ -93,6 +95,28 @@ class Asker:
                 one_run, variants, expected, self._plan, seed=seed, may_go_on=self._may_go_on
             )
         return pairs, discarded.bounded(result, self.runs)
+
+    def effects(
+        self,
+        one_turn: Callable[[str, Sequence[K]], Mapping[K, float]],
+        variants: tuple[str, str],
+        expected: Mapping[K, Expected],
+        seed: int,
+    ) -> dict[K, tuple[Pairs, Outcome]]:
+        """Ask for turns of two variants until the difference of each figure of a turn is decided.
+
+        Args:
+            one_turn: Makes the runs of a variant for the figures that are left, and returns these.
+            variants: Names of baseline and setting.
+            expected: The difference of each figure.
+            seed: Seed of the order.
+
+        Returns:
+            The counted pairs, and the answer, of each figure.
+        """
+        with self._named():
+            found = measure_effects(one_turn, variants, expected, self._plan, seed=seed, may_go_on=self._may_go_on)
+        return {each: (pairs, discarded.bounded(result, self.runs)) for each, (pairs, result) in found.items()}
 
     def bounded(self, result: Outcome | None) -> Outcome | None:
         """Return another answer from the same runs, with the number of those that were discarded."""

@@ -1,0 +1,1 @@
+"""Settings of the dut under loads over iSCSI: each alone, against a baseline."""

@@ -1,0 +1,92 @@
+"""One factor at a time under loads over iSCSI: asked, shown and judged (DEL-02)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, none_applies
+from niclab.report.reporter import Reporter
+from niclab.run.run import Run
+from niclab.storage import damage
+from niclab.storage.factors.factor_answer import FactorAnswer, table
+from niclab.storage.factors.factor_question import Factor, asking
+from niclab.storage.iscsi_workloads import require_asked
+from niclab.traffic.effects import effect
+from niclab.traffic.runs import experiment
+
+
+def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
+    """Judge each step of the sheet's sequence under each load over iSCSI, over the first path.
+
+    Args:
+        run: The current run.
+        profile: How many runs may be made, and for how long.
+        reporter: Where the steps are shown.
+
+    Raises:
+        CardFailure: A step does not change a load as predicted, and nothing of the bench explains it; or the card
+            damages data, is slower than in accepted runs, or takes a setting and does not show it.
+        BenchFault: A session cannot be made, counts disagree, a run fails, or the bench may explain a missing change.
+        Undecided: The runs cannot tell, or nobody knows who is at fault.
+        NotApplicable: The sheet has no load over iSCSI, no sequence, or no step that can be had here; or a server does
+            not run Linux.
+    """
+    loads, sequence = require_asked(run).workloads, run.card.section(run.card.sequence, "sequence")
+    answers, others = list[FactorAnswer](), list[tuple[str, NotApplicable]]()
+    with asking(run, loads, profile, reporter.progress) as ask:
+        for number, step in enumerate(sequence.steps, 1):
+            try:
+                answer = ask(Factor.of_step(run, sequence, step))
+            except NotApplicable as error:
+                others.append((step.name, error))
+                reporter.say(f"not applicable: {step.name}: {error}")
+                continue
+            answers.append(answer)
+            reporter.progress(f"step {number} of {len(sequence.steps)}: {step.name}")
+            show(run, answer, reporter)
+    if not answers:
+        raise none_applies(others)
+    title = "One factor at a time under iSCSI"
+    reporter.chart(effect.chart(title, [each for answer in answers for each in answer.answers]))
+    reporter.attach(f"{title} table.csv", table(answers), "text/csv")
+    judge(run, answers, reporter)
+
+
+def show(run: Run, answer: FactorAnswer, reporter: Reporter) -> None:
+    """Show the answer about a factor, and note what nobody predicts for the certificate.
+
+    Args:
+        run: The current run.
+        answer: The answer.
+        reporter: Where it is shown.
+    """
+    experiment.show(answer, reporter)
+    for figure in answer.recorded():
+        run.notes.figure(figure)
+
+
+def judge(run: Run, answers: Sequence[FactorAnswer], reporter: Reporter, stable: Sequence[str] = ()) -> None:
+    """End the check: return only when data are right, and no prediction and no baseline is missed.
+
+    Args:
+        run: The current run.
+        answers: The answer about each factor.
+        reporter: Takes what becomes of frames that tell who damages data.
+        stable: Variants whose sessions must keep their connections; empty: all.
+
+    Raises:
+        CardFailure: The card damages frames, or a prediction or a baseline is missed.
+        BenchFault: The peer damages frames, counts disagree, or the bench may be why something is missed.
+        Undecided: Nobody damages frames, a session lost its connection, or the runs cannot tell.
+    """
+    for answer in answers:
+        damage.require_undamaged(run, answer, reporter.say)
+    problems = [f"{answer.subject}, {each}" for answer in answers for each in answer.problems]
+    if problems:
+        raise BenchFault("\n".join(problems))
+    asked = [question for answer in answers for question in answer.questions()]
+    if asked:
+        experiment.judge_questions(run.notes, asked)
+    if lost := [f"{answer.subject}, {each}" for answer in answers for each in answer.unstable(*stable)]:
+        raise Undecided("\n".join(lost))
