@@ -11,7 +11,7 @@ Test Tags        allure.severity:critical
 
 *** Test Cases ***
 Checksum Offload Stays On Under iSCSI
-    [Tags]    req:DEL-08
+    [Tags]    slow    req:DEL-08
     Checksum Offload Should Stay On Under Network Disks
 
 Each Factor Alone Changes Loads Over iSCSI As The Sheet Predicts
