@@ -31,6 +31,7 @@ NFS_JUMBO = "NFS Reads Over UDP In Jumbo Frames Reach The Rate On The Sheet"
 NFS_TCP = "NFS Reads Over TCP Are As Fast As In Accepted Runs"
 NFS_TCP_JUMBO = "NFS Reads Over TCP In Jumbo Frames Are As Fast As In Accepted Runs"
 ISCSI = "Blocks Over iSCSI Come Back As They Were Written"
+ISCSI_SUMS = "Checksum Offload Stays On Under iSCSI"
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
@@ -145,6 +146,10 @@ CONTROLS = {
     "nfs-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP: "CardFailure"}, ()),
     "nfs-jumbo-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP_JUMBO: "CardFailure"}, ()),
     "iscsi-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI: "CardFailure"}, ()),
+    "iscsi-sums-off": Control(
+        BROADCOM, "card:dut", f"feature-stuck-off={TXCSUM}", {ISCSI_SUMS: "CardFailure"}, (WIDTH,)
+    ),
+    "iscsi-sums-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI_SUMS: "CardFailure"}, ()),
     "iscsi-write-damaged": Control(BROADCOM, "card:dut", "tx-flip=97", {ISCSI: "CardFailure"}, ()),
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()
