@@ -288,12 +288,12 @@ class _Loads:
         ends = self._ends(load)
         session = self._session(ends, line_mbps(self.run, ends, self.path))
         made = session.measure(self._order(load))
-        return LoadFound(_subject(ends, load), _unit(load), (_value(made),), (made,), _figures([made]))
+        return LoadFound(_subject(ends, load), unit_of(load), (value_of(made),), (made,), figures_of([made]))
 
     def _measured(self, load: IscsiLoad) -> LoadFound:
         run, budget, order = self.run, self.budget, self._order(load)
         measured = MeasuredPath.looked_at(run, self.path, self._ends(load))
-        subject, unit = _subject(measured.ends, load), _unit(load)
+        subject, unit = _subject(measured.ends, load), unit_of(load)
         plan = budget.plan((1.0 if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES / 1e6) / budget.run_s)
         measurement = Measurement(
             test=subject,
@@ -307,9 +307,9 @@ class _Loads:
         against = Against.stored(run, measurement, plan)
         asker = ToldAsker(subject, unit, plan, budget.run_s, budget.most_s, self.tell)
         session = self._session(measured.ends, measured.rate_mbps)
-        values = asker.values(lambda: asker.told(_value(asker.keep(session.measure(order)))), against.decided)
+        values = asker.values(lambda: asker.told(value_of(asker.keep(session.measure(order)))), against.decided)
         add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-        found = _figures(asker.counted(values))
+        found = figures_of(asker.counted(values))
         binds = binding(found, ceilings(run, measured), Binding.TARGET)
         hindrances = measured.hindrances(asker.runs)
         return LoadFound(subject, unit, tuple(values), tuple(asker.runs), found, binds, hindrances, against)
@@ -331,17 +331,31 @@ def _subject(ends: endpoints.Ends, load: IscsiLoad) -> str:
     return f"{ends.name}, iSCSI, {WORDS[load]}"
 
 
-def _unit(load: IscsiLoad) -> str:
+def unit_of(load: IscsiLoad) -> str:
+    """Return the unit of the figure of a load.
+
+    Args:
+        load: The load.
+    """
     return _OPERATIONS if load is IscsiLoad.RANDOM else _MBYTES
 
 
-def _value(made: TrafficRun) -> float:
-    """The figure of a run: operations/s of random ones, else Mbyte/s."""
+def value_of(made: TrafficRun) -> float:
+    """Return the figure of a run: operations/s of random ones, else Mbyte/s.
+
+    Args:
+        made: The run.
+    """
     found = made.result
     return found.transactions_per_s if found.transactions_per_s is not None else (found.throughput_bps or 0.0) / 8e6
 
 
-def _figures(runs: Sequence[TrafficRun]) -> LoadFigures:
+def figures_of(runs: Sequence[TrafficRun]) -> LoadFigures:
+    """Return the median of each figure of runs.
+
+    Args:
+        runs: The runs, at least one.
+    """
     return medians([_figures_of(each) for each in runs])
 
 
