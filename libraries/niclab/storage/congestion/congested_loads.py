@@ -54,8 +54,8 @@ CAME_PART = 0.98
 """As the receiving port of any run: headers come on top of the data, whose counts are read at other moments."""
 _HALF = VOLUMES // 2
 _VOLUMES = (range(VOLUMES), range(VOLUMES, VOLUMES + _HALF), range(VOLUMES + _HALF, 2 * VOLUMES))
-"""Of the base SAN, and of each source of the congested one. A load has volumes to itself: it alone knows their content,
-and the peer's first port offers those of the first two."""
+"""Those of the base SAN, and of each source of the congested one. A load has volumes to itself, as it alone knows their
+content; the peer's first port offers those of the first two."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class _Loads:
         return _Made(run, counts.dut_resent, counts.peer_resent)
 
     def _settled(self, counted: Callable[[], SanCounts]) -> tuple[SanCounts, tuple[Lost, ...]]:
-        """What was counted and lost, once the switch has had the time to count what explains it."""
+        """The counts and losses, once the switch has had the time to count what explains them."""
         deadline, dut = Deadline(COUNTED_WITHIN_S), self.run.bench.end(self.san.first, Role.DUT)
         while True:
             counts = counted()
@@ -272,7 +272,7 @@ class _Loads:
             pause(min(1.0, deadline.left))
 
     def _contradictions(self, counts: SanCounts) -> list[str]:
-        """Where disks, targets, programs and the switch disagree, in words."""
+        """The points in which disks, targets, programs and the switch disagree, in words."""
         base, *others = counts.disks
         problems = contradictions(base, self.sides[0].client.total)
         both = others[0].plus(others[1])

@@ -19,7 +19,7 @@ from niclab.traffic.runs.switch_counts import PortCount
 
 @dataclass(frozen=True)
 class Lost:
-    """What was lost of the frames that one server sent during a load.
+    """The losses among the frames that one server sent during a load.
 
     ``sender``: the server; ``sent``, ``again``: its TCP segments, those sent again apart; ``by_switch``, ``by_peer``,
     ``by_dut``: frames of that direction that the switch, the peer's ports and the dut's port counted as lost.

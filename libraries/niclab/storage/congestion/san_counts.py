@@ -39,7 +39,7 @@ class SanLook:
 
 @dataclass(frozen=True)
 class SanCounts:
-    """What was counted between two looks. ``ports``: by name."""
+    """The counts between two looks. ``ports``: by name."""
 
     disks: tuple[IscsiCounts, ...]
     ports: Mapping[str, FrameCounters]
