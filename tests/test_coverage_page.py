@@ -115,6 +115,7 @@ TESTS = {
         "NFS Reads Over TCP Are As Fast As In Accepted Runs",
     ),
     "disks over iSCSI, with the card in the initiator": ("Blocks Over iSCSI Come Back As They Were Written",),
+    "disks over iSCSI on a congested SAN": ("Disks Over iSCSI Lose Nothing But What A Congested Switch Discards",),
     "a link that fails and returns under disks over iSCSI": ("Disks Over iSCSI Survive The Loss And Return Of A Link",),
 }
 """Line of the page -> the tests of the suites that judge it."""
