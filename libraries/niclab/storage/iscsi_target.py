@@ -32,7 +32,8 @@ NAME = "iqn.2026-01.net.niclab"
 TARGETS = "/sys/kernel/config/target"
 STORE = f"{TARGETS}/core/rd_mcp_7114"
 """A number of its own, so that others' volumes in memory are not touched."""
-NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=VOLUMES * VOLUME_BYTES)
+NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=2 * VOLUMES * VOLUME_BYTES)
+"""On a congested SAN there are as many volumes again as on the base one."""
 _PAGE_BYTES = 4096
 _ANY = ("0.0.0.0", "*", "[::]")
 
