@@ -43,7 +43,7 @@ def test_a_bench_that_has_all_is_well(taken: Run, asked: object) -> None:
         ["ok", "peer", "iscsi"],
         ["ok", "dut", "nfs"],
     ]
-    assert found[1].seen == "module configfs, module target_core_mod, module iscsi_target_mod, 10240 KiB of memory"
+    assert found[1].seen == "module configfs, module target_core_mod, module iscsi_target_mod, 20480 KiB of memory"
 
 
 FAULTS: list[tuple[str, str, Spoil, str, str]] = [

@@ -107,3 +107,21 @@ def test_a_folder_that_stays_is_no_success_whatever_follows(tmp_path: Path, monk
     undo = iscsi_target._undo(IscsiTarget("iqn.a:b", "198.18.10.2"))
     done = subprocess.run(["sh", "-c", f"({undo}\n) && echo undone"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
+
+
+def test_the_volumes_of_another_target_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iscsi_target, "TARGETS", str(tmp_path))
+    monkeypatch.setattr(iscsi_target, "STORE", f"{tmp_path}/core/rd_mcp_7114")
+    store = tmp_path / "core/rd_mcp_7114"
+    for number in (0, 8, 9):
+        (store / f"v{number}").mkdir(parents=True)
+    first, second = IscsiTarget("iqn.a:a", "198.18.10.2"), IscsiTarget("iqn.a:b", "198.18.11.2", range(8, 10))
+    assert subprocess.run(["sh", "-c", iscsi_target._undo(second)], check=False).returncode == 0
+    assert [each.name for each in store.iterdir()] == ["v0"]
+    assert subprocess.run(["sh", "-c", iscsi_target._undo(first)], check=False).returncode == 0
+    assert not store.exists()
+
+
+def test_volumes_have_numbers_of_the_server_and_places_of_the_target() -> None:
+    made = iscsi_target._do(IscsiTarget("iqn.a:b", "198.18.11.2", range(8, 10)))
+    assert "rd_mcp_7114/v8 " in made and "/lun/lun_1\n" in made and "/lun/lun_8" not in made and "/v0" not in made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from niclab.bench.records import Role
 from niclab.hosts.errors import ReadError, unreadable
@@ -54,6 +54,15 @@ class IscsiCounts:
             **{each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
         )
 
+    def plus(self, other: IscsiCounts) -> IscsiCounts:
+        """Return the counts with those of other disks of the same time; TCP has counted for both.
+
+        Args:
+            other: Those of the other disks.
+        """
+        disks = [each.name for each in fields(self) if each.name.startswith(("disk_", "target_"))]
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in disks})
+
     @property
     def resent(self) -> str:
         """Segments that TCP has sent again, in words."""
@@ -74,24 +83,24 @@ class IscsiCounts:
         )
 
 
-def look(run: Run, disks: Sequence[str]) -> IscsiCounts:
+def look(run: Run, disks: Sequence[str], volumes: Sequence[int] = range(VOLUMES)) -> IscsiCounts:
     """Read what disks, target and TCP have counted until now.
 
     Args:
         run: The current run.
         disks: Names of the disks on the dut.
+        volumes: Numbers of the volumes on the server of the target.
 
     Raises:
         BenchFault: A count cannot be read.
     """
     stats = " ".join(f"/sys/block/{name}/stat" for name in disks)
     names = ("read_mbytes", "write_mbytes", "num_cmds")
-    folders = [f"{volume(number)}/statistics/scsi_lu" for number in range(VOLUMES)]
+    folders = [f"{volume(number)}/statistics/scsi_lu" for number in volumes]
     wanted = " ".join(f"{folder}/{name}" for folder in folders for name in names)
     disk, (dut_resent, dut_sent) = _numbers(run.server(Role.DUT).run(f"cat {stats} && {_TCP}").stdout, len(disks))
-    target, (peer_resent, peer_sent) = _numbers(
-        run.server(Role.PEER).run(f"cat {wanted} && {_TCP}").stdout, 3 * VOLUMES
-    )
+    shown = run.server(Role.PEER).run(f"cat {wanted} && {_TCP}").stdout
+    target, (peer_resent, peer_sent) = _numbers(shown, 3 * len(volumes))
     if any(len(line) <= _SECTORS_WRITTEN for line in disk):
         raise unreadable(_KIND, "stat of a disk", disk, "at least 7 numbers each")
     return IscsiCounts(

@@ -21,7 +21,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
-from niclab.storage.iscsi_target import NAME, PORT, VOLUME_BYTES, VOLUMES, IscsiTarget
+from niclab.storage.iscsi_target import NAME, PORT, VOLUME_BYTES, IscsiTarget
 from niclab.storage.server_needs import Needs, missing
 
 FOLDER = "/tmp/niclab.iscsi"
@@ -84,9 +84,9 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
         undoing.enter_context(put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target)))
         dut.run(log_in(target))
         until(
-            lambda: len(_session(dut, target).disks) >= VOLUMES,
+            lambda: len(_session(dut, target).disks) >= len(target.volumes),
             within=DISKS_WITHIN_S,
-            what=f"{dut.name}: {VOLUMES} disks of {target.name}",
+            what=f"{dut.name}: {len(target.volumes)} disks of {target.name}",
             every=0.5,
         )
         found = _session(dut, target)
@@ -203,8 +203,8 @@ def _require_sound(dut: Server, target: IscsiTarget, found: SessionDisks, addres
             f"expected one from {address} (bench file)"
         )
     sizes = {lun: size for lun, (_, size) in found.disks.items()}
-    wanted = dict.fromkeys(range(VOLUMES), VOLUME_BYTES)
+    wanted = dict.fromkeys(range(len(target.volumes)), VOLUME_BYTES)
     if sizes != wanted:
         raise BenchFault(
-            f"{dut.name}: {target.name} has disks of {sizes} bytes by LUN; expected {VOLUMES} of {VOLUME_BYTES}"
+            f"{dut.name}: {target.name} has disks of {sizes} bytes by LUN; expected {len(wanted)} of {VOLUME_BYTES}"
         )

@@ -32,33 +32,40 @@ NAME = "iqn.2026-01.net.niclab"
 TARGETS = "/sys/kernel/config/target"
 STORE = f"{TARGETS}/core/rd_mcp_7114"
 """A number of its own, so that others' volumes in memory are not touched."""
-NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=VOLUMES * VOLUME_BYTES)
+NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=2 * VOLUMES * VOLUME_BYTES)
+"""On a congested SAN there are as many volumes again as on the base one."""
 _PAGE_BYTES = 4096
 _ANY = ("0.0.0.0", "*", "[::]")
 
 
 @dataclass(frozen=True)
 class IscsiTarget:
-    """A target that is served. ``name``: of the target; ``address``: of its server, on the path."""
+    """A target that is served.
+
+    ``name``: of the target; ``address``: of its server, on the path; ``volumes``: numbers of its volumes on the server,
+    by LUN.
+    """
 
     name: str
     address: str
+    volumes: range = range(VOLUMES)
 
 
 @contextmanager
-def offering(run: Run, path: BenchPath) -> Iterator[IscsiTarget]:
+def offering(run: Run, path: BenchPath, volumes: range = range(VOLUMES)) -> Iterator[IscsiTarget]:
     """Offer volumes of the peer over a path inside the ``with`` block.
 
     Args:
         run: The current run.
         path: The path, at whose address the target listens.
+        volumes: Numbers of the volumes; no other target has them meanwhile.
 
     Raises:
         BenchFault: The peer's kernel has no target, cannot make it, or another one listens.
     """
     peer = run.server(Role.PEER)
     address = str(run.bench.address(run.bench.end(path, Role.PEER)).ip)
-    target = IscsiTarget(f"{NAME}:{path.name}", address)
+    target = IscsiTarget(f"{NAME}:{path.name}", address, volumes)
     _require_free(peer, target)
     require_port_free(peer, address)
     with put_back(run, peer, peer.name, "volumes are offered over iSCSI", _undo(target)):
@@ -100,7 +107,8 @@ def _require_free(peer: Server, target: IscsiTarget) -> None:
             f"{peer.name}: cannot offer an iSCSI target: {asked.stderr.strip()[-200:]}; "
             "expected the modules target_core_mod and iscsi_target_mod of its kernel"
         )
-    left = peer.run(f"ls -d {STORE} {TARGETS}/iscsi/{target.name} 2>/dev/null || :").stdout.split()
+    own = " ".join([*map(volume, target.volumes), f"{TARGETS}/iscsi/{target.name}"])
+    left = peer.run(f"ls -d {own} 2>/dev/null || :").stdout.split()
     if left:
         raise BenchFault(f"{peer.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
 
@@ -109,15 +117,15 @@ def _do(target: IscsiTarget) -> str:
     """The commands that make volumes, target, portal and LUNs; every initiator of the path may log in (demo mode)."""
     group = f"{TARGETS}/iscsi/{target.name}/tpgt_1"
     steps = ["set -e"]
-    for number in range(VOLUMES):
+    for number in target.volumes:
         steps += [
             f"mkdir -p {volume(number)}",
             f"echo rd_pages={VOLUME_BYTES // _PAGE_BYTES} > {volume(number)}/control",
             f"echo 1 > {volume(number)}/enable",
         ]
     steps.append(f"mkdir -p {group}")
-    for number in range(VOLUMES):
-        lun = f"{group}/lun/lun_{number}"
+    for place, number in enumerate(target.volumes):
+        lun = f"{group}/lun/lun_{place}"
         steps += [f"mkdir {lun}", f"ln -s {volume(number)} {lun}/volume"]
     values = {"authentication": 0, "generate_node_acls": 1, "cache_dynamic_acls": 1, "demo_mode_write_protect": 0}
     steps += [f"echo {value} > {group}/attrib/{name}" for name, value in values.items()]
@@ -128,14 +136,17 @@ def _do(target: IscsiTarget) -> str:
 def _undo(target: IscsiTarget) -> str:
     """The commands that remove all of it, in whatever state it is: also after a boot, which leaves none."""
     own = f"{TARGETS}/iscsi/{target.name}"
-    group = f"{own}/tpgt_1"
+    group, volumes = f"{own}/tpgt_1", " ".join(map(volume, target.volumes))
     return "\n".join(
         (
             f"[ ! -d {group} ] || echo 0 > {group}/enable || :",
             f"for f in {group}/lun/lun_*; do rm -f $f/volume || exit 1; done",
             # the folders, each after what is in it
-            f"for f in {group}/np/* {group}/lun/lun_* {group} {own} {STORE}/v* {STORE}; do",
+            f"for f in {group}/np/* {group}/lun/lun_* {group} {own} {volumes}; do",
             "  [ ! -d $f ] || rmdir $f || exit 1",
             "done",
+            # another target of the lab may have volumes there still
+            f"n=; for f in {STORE}/v*; do [ ! -d $f ] || n=$f; done",
+            f'[ -n "$n" ] || [ ! -d {STORE} ] || rmdir {STORE}',
         )
     )

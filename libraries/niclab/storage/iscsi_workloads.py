@@ -312,12 +312,12 @@ class _Loads(DiskLoads):
         ends = ends_of(self.run, self.path, load)
         session = self.session(ends, line_mbps(self.run, ends, self.path))
         made = session.measure(self._order(load))
-        return LoadFound(_subject(ends, load), _unit(load), (_value(made),), (made,), figures_of([made]))
+        return LoadFound(_subject(ends, load), unit_of(load), (value_of(made),), (made,), figures_of([made]))
 
     def _measured(self, load: IscsiLoad) -> LoadFound:
         run, budget, order = self.run, self.budget, self._order(load)
         measured = MeasuredPath.looked_at(run, self.path, ends_of(self.run, self.path, load))
-        subject, unit = _subject(measured.ends, load), _unit(load)
+        subject, unit = _subject(measured.ends, load), unit_of(load)
         plan = budget.plan((1.0 if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES / 1e6) / budget.run_s)
         measurement = Measurement(
             test=subject,
@@ -331,7 +331,7 @@ class _Loads(DiskLoads):
         against = Against.stored(run, measurement, plan)
         asker = ToldAsker(subject, unit, plan, budget.run_s, budget.most_s, self.tell)
         session = self.session(measured.ends, measured.rate_mbps)
-        values = asker.values(lambda: asker.told(_value(asker.keep(session.measure(order)))), against.decided)
+        values = asker.values(lambda: asker.told(value_of(asker.keep(session.measure(order)))), against.decided)
         add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
         found = figures_of(asker.counted(values))
         binds = binding(found, ceilings(run, measured), Binding.TARGET)
@@ -357,12 +357,21 @@ def _subject(ends: endpoints.Ends, load: IscsiLoad) -> str:
     return f"{ends.name}, iSCSI, {WORDS[load]}"
 
 
-def _unit(load: IscsiLoad) -> str:
+def unit_of(load: IscsiLoad) -> str:
+    """Return the unit of the figure of a load.
+
+    Args:
+        load: The load.
+    """
     return _OPERATIONS if load is IscsiLoad.RANDOM else _MBYTES
 
 
-def _value(made: TrafficRun) -> float:
-    """The figure of a run: operations/s of random ones, else Mbyte/s."""
+def value_of(made: TrafficRun) -> float:
+    """Return the figure of a run: operations/s of random ones, else Mbyte/s.
+
+    Args:
+        made: The run.
+    """
     found = made.result
     return found.transactions_per_s if found.transactions_per_s is not None else (found.throughput_bps or 0.0) / 8e6
 

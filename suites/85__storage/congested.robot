@@ -1,0 +1,18 @@
+*** Settings ***
+Documentation     Disks of the peer over iSCSI, read through one port of the dut from two ports of the peer: the SAN that
+...               the Dell paper of 2014 calls congested, 2:1 in place of its 4:1.
+
+Resource          ../../resources/storage.resource
+Resource          ../../resources/switch.resource
+
+Suite Setup       Connect Hosts For A Congested SAN
+Suite Teardown    Lay Every Path Back
+Test Timeout      1 h
+
+Test Tags         needs:switch
+
+
+*** Test Cases ***
+Disks Over iSCSI Lose Nothing But What A Congested Switch Discards
+    [Tags]    allure.severity:critical    req:DEL-03/congested    req:DEL-04/storage
+    Network Disks Should Lose Nothing But What A Congested Switch Discards    vlan=${SWITCH VLAN}
