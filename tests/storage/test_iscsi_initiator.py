@@ -181,3 +181,13 @@ def test_a_dut_without_open_iscsi_is_the_benchs_fault(bench: FakeBench, taken: R
 def test_other_words_of_a_session_are_refused(text: str) -> None:
     with pytest.raises(ReadError, match="expected an address, or a disk"):
         read_session(text)
+
+
+def test_the_daemon_of_two_sessions_is_ended_after_both(taken: Run, told: dict[str, int]) -> None:
+    path = taken.bench.paths[0]
+    with attached(taken, path, TARGET):
+        with attached(taken, path, TARGET):
+            ends = [each for each in taken.journal.pending() if each.action.command.startswith(ENDS)]
+            assert len(ends) == 1
+        assert not any(command.startswith(ENDS) for command in told)
+    assert len([command for command in told if command.startswith(ENDS)]) == 1

@@ -79,7 +79,8 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
     """
     dut, port = run.server(Role.DUT), run.bench.end(path, Role.DUT)
     with ExitStack() as undoing:
-        undoing.enter_context(put_back(run, dut, dut.name, "iscsid is started where none listens", end_daemon()))
+        if not _has_daemon(run, dut):  # one that is ended before another session's logout leaves that unable to
+            undoing.enter_context(put_back(run, dut, dut.name, "iscsid is started where none listens", end_daemon()))
         dut.run(f"modprobe iscsi_tcp || exit 1\n{begin_daemon()}")
         undoing.enter_context(put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target)))
         dut.run(log_in(target))
@@ -93,6 +94,12 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
         _require_sound(dut, target, found, str(run.bench.address(port).ip))
         dut.run("udevadm settle --timeout=40")
         yield tuple(found.disks[lun][0] for lun in sorted(found.disks))
+
+
+def _has_daemon(run: Run, dut: Server) -> bool:
+    """Does a session that is made already end the daemon after it?"""
+    actions = [entry.action for entry in run.journal.pending()]
+    return any((each.where, each.command) == (dut.name, end_daemon()) for each in actions)
 
 
 def begin_daemon() -> str:
