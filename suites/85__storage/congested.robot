@@ -14,5 +14,5 @@ Test Tags         needs:switch
 
 *** Test Cases ***
 Disks Over iSCSI Lose Nothing But What A Congested Switch Discards
-    [Tags]    allure.severity:critical    req:DEL-03/congested    req:DEL-04/storage
+    [Tags]    allure.severity:critical    slow    req:DEL-03/congested    touches:DEL-04
     Network Disks Should Lose Nothing But What A Congested Switch Discards    vlan=${SWITCH VLAN}
