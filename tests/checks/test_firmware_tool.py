@@ -91,6 +91,23 @@ def test_a_tool_that_does_not_support_the_system_leaves_nothing_to_undo(settings
     assert taken.journal.pending() == before
 
 
+def test_a_tool_that_writes_although_it_does_not_support_the_system_is_undone(
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, write_with = taken.journal.pending(), settings.write_with
+
+    def all_the_same(*asked: str) -> ToolRun:
+        write_with(*asked)  # type: ignore[arg-type]
+        settings.activate()
+        return UNSUPPORTED
+
+    monkeypatch.setattr(settings.host, "write_with", all_the_same)
+    with pytest.raises(Undecided, match="Unsupported OS"):
+        Firmware().write_other_firmware()
+    left = [entry.action.command for entry in taken.journal.pending() if entry not in before]
+    assert left == ["elxflash enp1s0 fw-2.1-0.bin", "reboot"]
+
+
 def test_a_tool_that_fails_at_the_second_port_leaves_the_first_to_undo(
     settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

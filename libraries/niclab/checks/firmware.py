@@ -330,7 +330,7 @@ class FirmwareChange:
             Undecided: The tool that writes fails, and does not say that the card refused.
         """
         outcome = Flashing(self._run).write(port, file)
-        if outcome.is_unsupported:  # it has written nothing, and would fail to undo it
+        if outcome.wrote_nothing:  # it would fail to undo it
             for entry in made:
                 self._run.journal.done(entry)
         if outcome.unsure:

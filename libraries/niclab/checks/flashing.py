@@ -36,12 +36,12 @@ class WriteOutcome:
     Attributes:
         attempt: Refused by the card or not, and what the port shows then.
         unsure: Why nobody knows whether the card refuses the image; empty where it was written or refused.
-        is_unsupported: Says the tool that it does not support the system, so that it has written nothing?
+        wrote_nothing: Says the tool that it does not support the system, and does the port show what it did before?
     """
 
     attempt: Attempt[DriverInfo]
     unsure: str = ""
-    is_unsupported: bool = False
+    wrote_nothing: bool = False
 
 
 class Flashing:
@@ -121,6 +121,7 @@ class Flashing:
         server.require_lease()
         if self._tool is None:
             return WriteOutcome(server.host.firmware.flash(iface, file))
+        before = server.host.drivers.driver_info(iface)
         ended = server.host.firmware.write_with(self._tool, iface, port.pci, file)
         now = server.host.drivers.driver_info(iface)
         match ended.answer:
@@ -130,7 +131,7 @@ class Flashing:
                 return WriteOutcome(Attempt(ended.words, now))
             case ToolAnswer.UNSUPPORTED:
                 said = f"the tool does not support the system of the dut: {ended.words}"
-                return WriteOutcome(Attempt(ended.words, now), said, is_unsupported=True)
+                return WriteOutcome(Attempt(ended.words, now), said, wrote_nothing=now == before)
         said = f"the tool failed, and does not say that the card refused: {ended.words}"
         return WriteOutcome(Attempt(ended.words, now), said)
 
