@@ -43,9 +43,10 @@ class Storage(BenchLibrary):
             profile: How many runs are made, and for how long: ``quick`` 2 s each, ``full`` 10 s each.
 
         Raises:
-            CardFailure: The sheet's fraction of line rate is missed, the baseline is, or the card damages data.
+            CardFailure: The sheet's fraction of line rate is missed, the baseline is, or the card damages data, or
+                loses many calls or answers that its port counts.
             BenchFault: A run fails, the dut cannot serve, or the bench may be why a limit is missed.
-            Undecided: The runs cannot tell, or nobody knows who has damaged data.
+            Undecided: The runs cannot tell, or nobody knows who has damaged data or lost many calls.
             NotApplicable: The sheet has no limit of NFS, the card does not take the MTU, a server does not run
                 Linux, or there is neither a limit nor a baseline to judge by: the figures are recorded.
         """
@@ -53,7 +54,7 @@ class Storage(BenchLibrary):
         found = nfs_limit.measure(self.run, path, transport, mtu, self.profile(profile), logger.console)
         experiment.show(found, reporter())
         damage.require_undamaged(self.run, found, logger.info)
-        experiment.judge(self.run.notes, [found])
+        nfs_limit.judge(self.run, found)
 
     @keyword(name="Blocks Of Network Disks Should Come Back As They Were Written")
     def iscsi_blocks_should_come_back(self, profile: Profile | None = None) -> None:

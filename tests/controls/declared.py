@@ -21,7 +21,7 @@ import test_switch_controls as switch
 import test_throughput_controls as throughput
 import test_vendor_controls as vendor
 
-CARD, BENCH = "CardFailure", "BenchFault"
+CARD, BENCH, UNDECIDED = "CardFailure", "BenchFault", "Undecided"
 _NONE = "no control injects it"
 _CARD = ("flash-fails",)
 _OTHER = ("delay_s", "set_not_writable", "agent_slow_s")
@@ -189,8 +189,10 @@ def declared() -> list[Declared]:
     ]
     proof = "test_throughput_controls.py::test_the_defect_turns_its_tests_red_and_no_other"
     rates = [
-        Declared(f"{each.target} {each.defect}", frozenset(each.red), CARD, f"{proof}[{name}]", each.card)
+        Declared(f"{each.target} {each.defect}", red, verdict, f"{proof}[{name}]", each.card)
         for name, each in throughput.CONTROLS.items()
+        for verdict in (CARD, UNDECIDED)
+        if (red := frozenset(test for test, found in each.red.items() if found.partition("|")[0] == verdict))
     ]
     proof = "test_cable_controls.py::test_a_defect_of_a_cable"
     links = [

@@ -141,8 +141,8 @@ CONTROLS = {
     "nfs-jumbo-costs": Control(
         ALTEON, "card:dut", f"feature-slow={JUMBO}", {NFS_JUMBO: "CardFailure"}, (NFS,)
     ),
-    # 27 reads a second, 650 calls in all: of one lost in a thousand most runs see none
-    "nfs-calls-lost": Control(ALTEON, "card:dut", "rx-drop=20000", {NFS: "CardFailure"}, ()),
+    # 27 reads a second, 650 calls in all; others go on meanwhile, and no port counts what is lost
+    "nfs-calls-lost": Control(ALTEON, "card:dut", "rx-drop=40000", {NFS: "Undecided"}, ()),
     # a reply is 23 frames; five runs of 0 to 3 Mbit/s may be too uneven to be sure
     "nfs-replies-lost": Control(ALTEON, "cable:a.dut", "loss=0.02", {NFS: "CardFailure|Undecided"}, ()),
     "nfs-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP: "CardFailure"}, ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -13,6 +13,7 @@ from fake_traffic import carry
 
 from niclab.bench.records import Role
 from niclab.card import NfsLimits
+from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
@@ -36,7 +37,7 @@ class Client:
 
     def __init__(self, bench: FakeBench) -> None:
         self.rates: tuple[float, ...] = (20.0, 20.1, 19.9)
-        self.damaged, self.runs = 0, 0
+        self.damaged, self.runs, self.resent, self.missed = 0, 0, 0, 0
         self.plans = list[dict[str, object]]()
         self.alone = list[dict[str, object]]()
         self.alone_mbps = 40.0
@@ -59,7 +60,13 @@ class Client:
         self.runs += 1
         reads = round(rate * 1e6 * 2 / 8 / READ_BYTES)
         carry(self._bench, "198.18.10.2 --bind 198.18.10.1", size=reads * 33_500, frames=23 * reads)
-        said = {"reads": reads, "elapsed_s": reads * READ_BYTES * 8e-6 / rate, "all_reads": reads, "resent": 0}
+        said = {
+            "reads": reads,
+            "elapsed_s": reads * READ_BYTES * 8e-6 / rate,
+            "all_reads": reads,
+            "resent": self.resent,
+        }
+        self._bench.nic("dut.p0").frames["rx_missed_errors"] = self.runs * self.missed
         return json.dumps(said | {"unanswered": 0, "strange": 0, "damaged": self.damaged, "example": "byte 7"})
 
     @staticmethod
@@ -105,6 +112,23 @@ def test_a_sound_card_reaches_the_limit(taken: Run, client: Client) -> None:
     assert any("reads/s" in line and answer.binds.value in line for line in answer.lines())
     noted = [each for each in taken.notes.take_figures() if each.unit == "reads/s"]
     assert len(noted) == 1 and "held back by the NFS server" in noted[0].found
+
+
+@pytest.mark.parametrize(
+    ("resent", "missed", "verdict"), [(1, 1, None), (4, 0, Undecided), (4, 3, Undecided), (4, 4, CardFailure)]
+)
+def test_calls_that_are_lost_while_others_go_on_are_judged(
+    taken: Run, client: Client, resent: int, missed: int, verdict: type[Exception] | None
+) -> None:
+    """About 150 reads in each of six runs, at the full rate."""
+    client.resent, client.missed = resent, missed
+    answer = measured(taken)
+    assert answer.result is not None and answer.result.decision is Decision.MET
+    with nullcontext() if verdict is None else pytest.raises(verdict) as caught:
+        nfs_limit.judge(taken, answer)
+    if verdict is not None:
+        said = str(caught.value)  # type: ignore[union-attr]
+        assert "24 of 9" in said and f"the dut's port counted {6 * missed} frames as lost" in said
 
 
 def test_the_line_is_named_where_it_is_full(taken: Run, client: Client) -> None:

@@ -14,7 +14,7 @@ from niclab.card import NfsLimits, Unknown
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import NotApplicable, Undecided, fail_with
 from niclab.frames.server_agent import running
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
@@ -23,6 +23,7 @@ from niclab.run.watching import standstill
 from niclab.settings import mtu
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
+from niclab.storage.iscsi_counts import RESENT_LEAST, RESENT_PART
 from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, ReadOrder, read_order
 from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, serving, to_itself
 from niclab.storage.server_needs import require_linux
@@ -32,7 +33,8 @@ from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.limits.limit import UNIT, LimitBudget
 from niclab.traffic.limits.measured_path import MeasuredPath
-from niclab.traffic.runs import discarded, endpoints
+from niclab.traffic.outage.outage import Judgement
+from niclab.traffic.runs import discarded, endpoints, experiment
 from niclab.traffic.runs.asker import ToldAsker
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.looks import Looks
@@ -87,11 +89,33 @@ class NfsAnswer(Answer):
         """The answer against the accepted baseline, if there is one."""
         return discarded.bounded(self.against.result(self.values), self.runs)
 
+    @property
+    def resent(self) -> int:
+        """The calls that the client has sent again."""
+        return sum(each.result.retransmits or 0 for each in self.runs)
+
+    @property
+    def lost(self) -> Judgement:
+        """The calls that were sent again, where they are many: as the rest go on meanwhile, the rate hardly shows it.
+
+        The card's: those that the dut's port counts, of calls that came or of answers.
+        """
+        calls = sum(each.result.received_bytes or 0 for each in self.runs) // READ_BYTES
+        if self.resent <= max(RESENT_LEAST, RESENT_PART * calls):
+            return Judgement([], [])
+        ends = [end for each in self.runs for end in (each.sender, each.receiver) if end.port.startswith("dut.")]
+        counted = sum(e.frames.rx_missed_errors + e.frames.tx_errors + e.frames.tx_dropped for e in ends)
+        words = f"{self.subject}: {self.resent} of {calls} calls sent again; expected at most {RESENT_PART:.0%} "
+        words += f"(assumption); the dut's port counted {counted} frames as lost"
+        words += "".join(f"; {each}" for each in self.hindrances)
+        is_cards = counted >= self.resent and not self.hindrances
+        return Judgement([words], []) if is_cards else Judgement([], [words])
+
     def lines(self) -> list[str]:
-        resent, compared = sum(each.result.retransmits or 0 for each in self.runs), self.baseline
+        compared = self.baseline
         lines = [
             f"{self.subject}: {self.found}; held back by {self.binds.value}",
-            f"{self.subject}: {resent} calls sent again in {len(self.runs)} runs",
+            f"{self.subject}: {self.resent} calls sent again in {len(self.runs)} runs",
             *(f"{self.subject}: {each}" for each in self.damaged),
             *(f"the bench can do: {before}" for before in self.before),
             *(f"the bench may hold it back: {hindrance}" for hindrance in self.hindrances),
@@ -123,6 +147,29 @@ class NfsAnswer(Answer):
 
     def why_not_judged(self) -> str:
         return f"{self.subject}: {self.found}; held back by {self.binds.value}; no limit and {self.against.text}"
+
+
+def judge(run: Run, answer: NfsAnswer) -> None:
+    """Judge the calls that were lost, and the rate.
+
+    Args:
+        run: The current run.
+        answer: The answer.
+
+    Raises:
+        CardFailure: The card loses many calls or answers, and its port counts them, or a limit is missed.
+        BenchFault: The bench may be why a limit is missed.
+        Undecided: Many are lost somewhere, or the runs cannot tell.
+        NotApplicable: Nothing but figures was measured.
+    """
+    fail_with(answer.lost.proven)
+    try:
+        experiment.judge(run.notes, [answer])
+    except NotApplicable:
+        if not answer.lost.possible:
+            raise
+    if answer.lost.possible:
+        raise Undecided("\n".join(answer.lost.possible))
 
 
 def measure(
