@@ -41,6 +41,7 @@ ANSWERS = {
     ("settings/dut_ports.py", "names no {}{}"): "rows of settings are those that the driver has",
     ("settings/dut_ports.py", "knows nothing of {} as delivered"): "it names none: the driver has none",
     ("settings/dut_ports.py", "knows nothing of {} as delivered, and the driver offers none: {}"): "neither has it",
+    ("settings/held.py", "names no {} queues"): "a section of queues has the kinds that the driver has",
     ("settings/queues.py", "names no combined queues"): "a section of queues has the kinds that the driver has",
     ("settings/tunables.py", "knows no default of a tunable of {}"): "it names none: the driver has none",
     ("traffic/effects/adaptive.py", "names no adaptive coalescing of received frames"): "left out: the driver has none",

@@ -195,8 +195,10 @@ def _queues(end: _Held, setting: Setting) -> AbstractContextManager[None]:
     card = end.run.card
     facts = card.section(card.of_driver("channels", end.system), f"queues of {end.system.value}'s driver")
     assert isinstance(facts, ChannelFacts)
-    if not facts.settable or facts.combined is None or setting.name != COMBINED:
-        raise NotApplicable(f"sheet {card.name} does not say that {setting.name} queues can be set")
+    if not facts.settable:
+        raise NotApplicable(f"sheet {card.name} says that queues cannot be set")
+    if facts.combined is None or setting.name != COMBINED:
+        raise NotApplicable(f"sheet {card.name} names no {setting.name} queues")
     if end.server.host.settings.channels(end.iface).current.combined is None:
         raise NotApplicable(f"{end.place}: no {setting.name} queues are shown")
     return _with_queues(end, setting)
