@@ -32,6 +32,7 @@ NFS_TCP = "NFS Reads Over TCP Are As Fast As In Accepted Runs"
 NFS_TCP_JUMBO = "NFS Reads Over TCP In Jumbo Frames Are As Fast As In Accepted Runs"
 ISCSI = "Blocks Over iSCSI Come Back As They Were Written"
 ISCSI_SUMS = "Checksum Offload Stays On Under iSCSI"
+CONGESTED = "Disks Over iSCSI Lose Nothing But What A Congested Switch Discards"
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
@@ -148,6 +149,8 @@ CONTROLS = {
     "nfs-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP: "CardFailure"}, ()),
     "nfs-jumbo-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP_JUMBO: "CardFailure"}, ()),
     "iscsi-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI: "CardFailure"}, ()),
+    # no port counts what is lost
+    "congested-loses": Control(BROADCOM, "card:dut", "rx-drop=30000", {CONGESTED: "Undecided"}, ()),
     "iscsi-sums-off": Control(
         BROADCOM, "card:dut", f"feature-stuck-off={TXCSUM}", {ISCSI_SUMS: "CardFailure"}, (WIDTH,)
     ),
