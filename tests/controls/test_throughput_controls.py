@@ -33,6 +33,7 @@ NFS_TCP_JUMBO = "NFS Reads Over TCP In Jumbo Frames Are As Fast As In Accepted R
 ISCSI = "Blocks Over iSCSI Come Back As They Were Written"
 ISCSI_SUMS = "Checksum Offload Stays On Under iSCSI"
 CONGESTED = "Disks Over iSCSI Lose Nothing But What A Congested Switch Discards"
+ISCSI_FACTORS = "Each Factor Alone Changes Loads Over iSCSI As The Sheet Predicts"
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
@@ -151,6 +152,8 @@ CONTROLS = {
     "iscsi-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI: "CardFailure"}, ()),
     # no port counts what is lost
     "congested-loses": Control(BROADCOM, "card:dut", "rx-drop=30000", {CONGESTED: "Undecided"}, ()),
+    # ends at the first step
+    "iscsi-factors-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI_FACTORS: "CardFailure"}, ()),
     "iscsi-sums-off": Control(
         BROADCOM, "card:dut", f"feature-stuck-off={TXCSUM}", {ISCSI_SUMS: "CardFailure"}, (WIDTH,)
     ),
