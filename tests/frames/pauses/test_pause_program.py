@@ -10,6 +10,7 @@ from namespaces import Namespaces
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import NotApplicable
+from niclab.core.wait import until
 from niclab.frames.pauses import pause_agents, pause_program
 from niclab.frames.pauses.pause_agents import PauseAgents, PausedEnd
 from niclab.frames.pauses.pause_judging import Heard, Heeding, Silence, silence
@@ -91,9 +92,8 @@ def test_a_frame_that_cannot_be_sent_is_noticed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pause_program, "opened", lambda *_: ours)
     plan = {"iface": "p0", "source": "02:00:00:00:00:01", "destination": "02:00:00:00:00:02"}
     stream = pause_program.Streaming(plan, 1, 2000.0, 30.0)
-    time.sleep(0.5)
+    until(lambda: stream.blocked_s() > 0.3, within=30, what="the stream to be blocked")
     blocked_s = stream.blocked_s()
-    assert blocked_s > 0.3
     others.setblocking(False)
     with pytest.raises(BlockingIOError):
         while True:
