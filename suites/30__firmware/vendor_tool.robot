@@ -1,24 +1,25 @@
 *** Settings ***
 Documentation    The vendor's tool writes firmware into the card, and puts the former one back.
 ...
-...              The sheet names its command and what it needs. A tool that says of a card that it refuses is heard; one
-...              that fails for another reason, or does not support the operating system, decides nothing about the card.
+...              The sheet names its command and what it needs. A tool that says of a card that it refuses is heard;
+...              one that fails for another reason, or does not support the operating system, decides nothing about
+...              the card.
 
 Resource         ../../resources/firmware.resource
 
 Test Teardown    Put Firmware Back
 
-Test Tags        disruptive
+Test Tags
+...              disruptive
+...              req:CARD-02/rollback
+...              req:CARD-02/update
+...              req:EMX-04/offline-tool
+...              req:EMX-04/update
+...              slow
 
 
 *** Test Cases ***
 The Vendor's Tool Installs Firmware That Runs After A Driver Reload
-    [Tags]
-    ...    slow
-    ...    req:CARD-02/update
-    ...    req:CARD-02/rollback
-    ...    req:EMX-04/offline-tool
-    ...    req:EMX-04/update
     Firmware Should Be Written By    TOOL
     Activation Should Be    DRIVER_RELOAD
     Write Other Firmware
@@ -29,12 +30,6 @@ The Vendor's Tool Installs Firmware That Runs After A Driver Reload
     Former Firmware Should Run On Every Link
 
 The Vendor's Tool Installs Firmware That Runs After A Restart
-    [Tags]
-    ...    slow
-    ...    req:CARD-02/update
-    ...    req:CARD-02/rollback
-    ...    req:EMX-04/offline-tool
-    ...    req:EMX-04/update
     Firmware Should Be Written By    TOOL
     Activation Should Be    RESET
     Write Other Firmware
@@ -45,14 +40,7 @@ The Vendor's Tool Installs Firmware That Runs After A Restart
     Former Firmware Should Run On Every Link
 
 The Vendor's Tool Installs Firmware That Runs After A Power Cycle
-    [Tags]
-    ...    slow
-    ...    needs:bmc
-    ...    req:CARD-02/update
-    ...    req:CARD-02/rollback
-    ...    req:CARD-02/power-cycle
-    ...    req:EMX-04/offline-tool
-    ...    req:EMX-04/update
+    [Tags]    needs:bmc    req:CARD-02/power-cycle
     Firmware Should Be Written By    TOOL
     Activation Should Be    POWER_CYCLE
     Write Other Firmware

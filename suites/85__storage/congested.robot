@@ -1,6 +1,6 @@
 *** Settings ***
-Documentation     Disks of the peer over iSCSI, read through one port of the dut from two ports of the peer: the SAN that
-...               the Dell paper of 2014 calls congested, 2:1 in place of its 4:1.
+Documentation     Disks of the peer over iSCSI, read through one port of the dut from two ports of the peer: the SAN
+...               that the Dell paper of 2014 calls congested, 2:1 in place of its 4:1.
 
 Resource          ../../resources/storage.resource
 Resource          ../../resources/switch.resource
