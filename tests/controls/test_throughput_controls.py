@@ -150,8 +150,7 @@ CONTROLS = {
     "nfs-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP: "CardFailure"}, ()),
     "nfs-jumbo-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP_JUMBO: "CardFailure"}, ()),
     "iscsi-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI: "CardFailure"}, ()),
-    # no port counts what is lost
-    "congested-loses": Control(BROADCOM, "card:dut", "rx-drop=30000", {CONGESTED: "Undecided"}, ()),
+    "congested-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {CONGESTED: "CardFailure"}, ()),
     # ends at the first step
     "iscsi-factors-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI_FACTORS: "CardFailure"}, ()),
     "iscsi-sums-off": Control(
