@@ -16,7 +16,7 @@ from niclab.storage import iscsi_target
 from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, offering
 from niclab.transports.ssh.ssh_records import Result
 
-BEGIN, LOOK, DO = "modprobe -a target_core_mod", "ls -d /sys/kernel", "set -e\nmkdir -p"
+BEGIN, LOOK, DO = "modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"
 UNDO = "[ ! -d /sys/kernel/config/target/iscsi"
 
 

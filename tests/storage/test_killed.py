@@ -39,7 +39,7 @@ ANSWERS = {
         **dict.fromkeys(("if [ -r /proc/fs/nfsd", "rpcinfo -p", "mkdir -p /tmp/niclab.nfs", "rpc.nfsd --no-nfs"), ""),
         f"for d in {SESSIONS}": f"address 198.18.10.1\n{DISKS}",
     },
-    Role.PEER: dict.fromkeys(("modprobe -a target_core_mod", "ls -d /sys/kernel", "set -e\nmkdir -p"), ""),
+    Role.PEER: dict.fromkeys(("modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"), ""),
 }
 
 

@@ -107,8 +107,8 @@ def _require_free(peer: Server, target: IscsiTarget) -> None:
             f"{peer.name}: cannot offer an iSCSI target: {asked.stderr.strip()[-200:]}; "
             "expected the modules target_core_mod and iscsi_target_mod of its kernel"
         )
-    own = " ".join([*map(volume, target.volumes), f"{TARGETS}/iscsi/{target.name}"])
-    left = peer.run(f"ls -d {own} 2>/dev/null || :").stdout.split()
+    own = [*map(volume, target.volumes), f"{TARGETS}/iscsi/{target.name}"]
+    left = peer.run("; ".join(f"[ ! -e {each} ] || echo {each}" for each in own)).stdout.split()
     if left:
         raise BenchFault(f"{peer.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
 
