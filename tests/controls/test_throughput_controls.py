@@ -151,7 +151,7 @@ CONTROLS = {
     "nfs-jumbo-damaged": Control(ALTEON, "card:dut", "tx-flip=97", {NFS_TCP_JUMBO: "CardFailure"}, ()),
     "iscsi-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI: "CardFailure"}, ()),
     "congested-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {CONGESTED: "CardFailure"}, ()),
-    # ends at the first step
+    # ends after the first step, of five minutes
     "iscsi-factors-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI_FACTORS: "CardFailure"}, ()),
     "iscsi-sums-off": Control(
         BROADCOM, "card:dut", f"feature-stuck-off={TXCSUM}", {ISCSI_SUMS: "CardFailure"}, (WIDTH,)

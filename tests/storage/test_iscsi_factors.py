@@ -165,6 +165,18 @@ def test_damage_is_charged_to_whoever_damages_frames(
         factors()
 
 
+def test_no_step_follows_one_that_damages_data(disks: FakeDisks, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, ask = list[str](), factor_question._Asked.ask
+    monkeypatch.setattr(
+        factor_question._Asked, "ask", lambda self, factor: (asked.append(factor.name), ask(self, factor))[1]
+    )
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    disks.damaged = lambda: 2
+    with pytest.raises(Undecided, match=r"^default under iSCSI: with(out)? it: .*2 blocks with another content"):
+        factors()
+    assert asked == ["default"]
+
+
 def test_counts_that_disagree_are_the_benchs_fault(disks: FakeDisks) -> None:
     disks.is_counted = False
     with pytest.raises(BenchFault, match=r"^default under iSCSI, with(out)? it: bytes read: 0 at the disks"):

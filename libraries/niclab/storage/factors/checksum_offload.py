@@ -18,6 +18,7 @@ from niclab.settings.dut_ports import dut_ports
 from niclab.settings.held import require_offered
 from niclab.settings.offloads.offload_table import rows
 from niclab.settings.offloads.unsafe import CHECKSUMS, REQUIREMENT
+from niclab.storage import damage
 from niclab.storage.factors import iscsi_factors
 from niclab.storage.factors.factor_answer import FactorAnswer
 from niclab.storage.factors.factor_question import NOT_PREDICTED, Factor, asking
@@ -58,7 +59,8 @@ def judge_checksum_offload(run: Run, profile: Profile, reporter: Reporter) -> No
     for words in (*states.off_as_on_the_sheet, *_costs(run, answer), *_unstable(answer)):
         reporter.warn(words)
     fail_with(states.off)
-    iscsi_factors.judge(run, [answer], reporter, [WITHOUT])
+    damage.require_undamaged(run, answer, reporter.say)
+    iscsi_factors.judge(run, [answer], [WITHOUT])
 
 
 @dataclass

@@ -45,12 +45,13 @@ def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
             answers.append(answer)
             reporter.progress(f"step {number} of {len(sequence.steps)}: {step.name}")
             show(run, answer, reporter)
+            damage.require_undamaged(run, answer, reporter.say)
     if not answers:
         raise none_applies(others)
     title = "One factor at a time under iSCSI"
     reporter.chart(effect.chart(title, [each for answer in answers for each in answer.answers]))
     reporter.attach(f"{title} table.csv", table(answers), "text/csv")
-    judge(run, answers, reporter)
+    judge(run, answers)
 
 
 def show(run: Run, answer: FactorAnswer, reporter: Reporter) -> None:
@@ -66,22 +67,19 @@ def show(run: Run, answer: FactorAnswer, reporter: Reporter) -> None:
         run.notes.figure(figure)
 
 
-def judge(run: Run, answers: Sequence[FactorAnswer], reporter: Reporter, stable: Sequence[str] = ()) -> None:
-    """End the check: return only when data are right, and no prediction and no baseline is missed.
+def judge(run: Run, answers: Sequence[FactorAnswer], stable: Sequence[str] = ()) -> None:
+    """End a check whose data are right: return only when no prediction and no baseline is missed.
 
     Args:
         run: The current run.
         answers: The answer about each factor.
-        reporter: Takes what becomes of frames that tell who damages data.
         stable: Variants whose sessions must keep their connections; empty: all.
 
     Raises:
-        CardFailure: The card damages frames, or a prediction or a baseline is missed.
-        BenchFault: The peer damages frames, counts disagree, or the bench may be why something is missed.
-        Undecided: Nobody damages frames, a session lost its connection, or the runs cannot tell.
+        CardFailure: A prediction or a baseline is missed.
+        BenchFault: Counts disagree, or the bench may be why something is missed.
+        Undecided: A session lost its connection, or the runs cannot tell.
     """
-    for answer in answers:
-        damage.require_undamaged(run, answer, reporter.say)
     problems = [f"{answer.subject}, {each}" for answer in answers for each in answer.problems]
     if problems:
         raise BenchFault("\n".join(problems))
