@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from fake_bench import FakeBench
@@ -18,6 +19,7 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
 from niclab.run.run import Run
+from niclab.run.watching.standstill import Stood
 from niclab.storage.damage import require_undamaged
 from niclab.storage.nfs import nfs_limit
 from niclab.storage.nfs.nfs_limit import NfsAnswer
@@ -129,6 +131,18 @@ def test_calls_that_are_lost_while_others_go_on_are_judged(
     if verdict is not None:
         said = str(caught.value)  # type: ignore[union-attr]
         assert "24 of 9" in said and f"the dut's port counted {6 * missed} frames as lost" in said
+
+
+def test_a_server_that_stood_still_excuses_calls_that_its_port_had_no_room_for(
+    taken: Run, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.resent = client.missed = 4
+    own, watch = SimpleNamespace(told=tuple, between=lambda *_: [Stood("dut", 700)]), nfs_limit.standstill.watch
+    watches = iter([own])  # the session has its own, and measures again what it sees
+    monkeypatch.setattr(nfs_limit.standstill, "watch", lambda run: next(watches, None) or watch(run))
+    answer = measured(taken)
+    with pytest.raises(Undecided, match=r"counted 24 frames as lost; dut stood still for 700 ms"):
+        nfs_limit.judge(taken, answer)
 
 
 def test_the_line_is_named_where_it_is_full(taken: Run, client: Client) -> None:

@@ -9,6 +9,7 @@ from niclab.bench.records import Role
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.run.run import Run
 from niclab.storage.iscsi_target import VOLUMES, volume
+from niclab.storage.resent import is_much
 
 _KIND = "counts of iSCSI"
 _SECTOR, _MIB = 512, 1 << 20
@@ -18,9 +19,6 @@ OTHERS_BYTES = _MIB
 """Assumption: what the system itself may read of the disks meanwhile, such as partition tables."""
 OTHERS_COMMANDS = 16 * VOLUMES
 """Assumption: commands other than reads and writes, such as TEST UNIT READY."""
-RESENT_PART, RESENT_LEAST = 0.01, 10
-"""Assumption: TCP sends less again over a line that loses nothing. Measured over emulated cards: at most 1 segment of a
-load; a server that stops for a moment is sent a few again."""
 _TCP = "grep ^Tcp: /proc/net/snmp"
 
 
@@ -70,9 +68,9 @@ class IscsiCounts:
 
     @property
     def resent_much(self) -> dict[Role, int]:
-        """The segments that a server has sent again, where they are more than :data:`RESENT_PART` of what it sent."""
+        """The segments that a server has sent again, where they are many of what it sent."""
         counts = {Role.DUT: (self.dut_resent, self.dut_sent), Role.PEER: (self.peer_resent, self.peer_sent)}
-        return {role: again for role, (again, sent) in counts.items() if again > max(RESENT_LEAST, RESENT_PART * sent)}
+        return {role: again for role, (again, sent) in counts.items() if is_much(again, sent)}
 
     def __str__(self) -> str:
         size = (self.target_read_bytes + self.target_written_bytes) / max(1, self.target_commands)

@@ -17,7 +17,7 @@ from niclab.card import IscsiFacts, IscsiLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.run import Run
@@ -25,12 +25,13 @@ from niclab.run.watching import standstill
 from niclab.run.watching.standstill import Stood
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Outcome
-from niclab.storage import damage, iscsi_counts
-from niclab.storage.iscsi_counts import RESENT_PART, IscsiCounts, contradictions
+from niclab.storage import damage, iscsi_counts, resent
+from niclab.storage.iscsi_counts import IscsiCounts, contradictions
 from niclab.storage.iscsi_initiator import attached, require_installed
 from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
 from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
 from niclab.storage.iscsi_target import offering
+from niclab.storage.resent import RESENT_PART, judged
 from niclab.storage.server_needs import require_linux
 from niclab.storage.storage_figures import Binding, PathFigures, binding, ceilings, medians
 from niclab.traffic.limits.accepted_baseline import Against
@@ -106,7 +107,7 @@ class LoadFound:
         """The segments that TCP has sent again, where they are many. The card's: those that the dut's port counts."""
         if self.counts is None:
             return []
-        ports = [end.frames for run in self.runs for end in (run.sender, run.receiver) if end.port.startswith("dut.")]
+        ports = [run.dut.frames for run in self.runs]
         counted = {
             Role.DUT: sum(each.tx_errors + each.tx_dropped for each in ports),
             Role.PEER: sum(each.rx_missed_errors for each in ports),
@@ -116,9 +117,7 @@ class LoadFound:
             sent = self.counts.dut_sent if role is Role.DUT else self.counts.peer_sent
             words = f"{self.subject}: {role.value} sent {again} TCP segments again, {sent} others; expected at most "
             words += f"{RESENT_PART:.0%} (assumption); the dut's port counted {counted[role]} as lost"
-            words += "".join(f"; {each}" for each in (*self.stood, *self.hindrances))
-            is_cards = counted[role] >= again and not self.stood and not self.hindrances
-            found.append(Judgement([words], []) if is_cards else Judgement([], [words]))
+            found.append(judged(words, again, counted[role], (*self.stood, *self.hindrances)))
         return found
 
     @property
@@ -247,12 +246,8 @@ def judge(run: Run, answers: Sequence[IscsiAnswer], say: Tell) -> None:
     if problems:
         raise BenchFault("\n".join(problems))
     lost = [each for answer in answers for load in answer.loads for each in load.lost]
-    fail_with([words for each in lost for words in each.proven])
     asked = [question for answer in answers for question in answer.questions()]
-    if asked:
-        experiment.judge_questions(run.notes, asked)
-    if possible := [words for each in lost for words in each.possible]:
-        raise Undecided("\n".join(possible))
+    resent.judge(lost, lambda: experiment.judge_questions(run.notes, asked) if asked else None)
 
 
 @dataclass(frozen=True)

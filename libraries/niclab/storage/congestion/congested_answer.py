@@ -8,7 +8,6 @@ from statistics import median
 
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.hosts.counts.load_records import CpuLoad
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.watching.standstill import Stood
 from niclab.stats.questions import Outcome
@@ -48,8 +47,7 @@ class SanFound:
     @property
     def text(self) -> str:
         """The figures in words."""
-        waiting = [_waiting(each) for each in self.runs]
-        known = [each for each in waiting if each is not None]
+        known = [each for run in self.runs if (each := run.dut.cpu.mean_waiting) is not None]
         words = f"{self.san.value}: {self.figures}"
         words += f", all CPUs of the dut {100 * median(known):.0f} % waiting for I/O" if known else ""
         words += f", TCP segments sent again: dut {self.dut_resent}, peer {self.peer_resent}"
@@ -167,9 +165,3 @@ class CongestedAnswer(Answer):
             for load, each in asked
             if each
         ]
-
-
-def _waiting(made: TrafficRun) -> float | None:
-    """The part of the time that the dut's CPUs waited for I/O."""
-    ends: list[CpuLoad] = [end.cpu for end in (made.sender, made.receiver) if end.port.startswith("dut.")]
-    return ends[0].mean_waiting

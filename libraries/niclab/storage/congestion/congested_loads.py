@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Port, Role
 from niclab.card import IscsiLoad, PauseFacts
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline, pause
 from niclab.report import now
 from niclab.run.run import Run
@@ -23,7 +23,7 @@ from niclab.run.watching import standstill
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction
 from niclab.stats.run_plan import SamplingPlan
-from niclab.storage import damage, iscsi_counts
+from niclab.storage import damage, iscsi_counts, resent
 from niclab.storage.congestion.congested_answer import CongestedAnswer, CongestedLoad, San, SanFound
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.losses import Lost, lost_of
@@ -33,15 +33,14 @@ from niclab.storage.iscsi_initiator import attached
 from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
 from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
 from niclab.storage.iscsi_target import VOLUMES, offering
-from niclab.storage.iscsi_workloads import figures_of, require_asked, unit_of, value_of
+from niclab.storage.iscsi_workloads import DiskLoads, figures_of, require_asked, unit_of, value_of
 from niclab.storage.storage_figures import Binding, binding, ceilings
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import endpoints, experiment
-from niclab.traffic.runs.looks import Looks
 from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Tell
-from niclab.traffic.runs.switch_counts import PortCount, SwitchCountWatch
+from niclab.traffic.runs.switch_counts import PortCount
 from niclab.traffic.runs.traffic_run import TrafficRun
 
 TOOL = "congested iSCSI load 1"
@@ -134,17 +133,16 @@ def judge(run: Run, answer: CongestedAnswer, say: Tell) -> None:
     if answer.problems:
         raise BenchFault("\n".join(f"{answer.subject}: {each}" for each in answer.problems))
     lost = [each for load in answer.loads for each in load.judgements]
-    fail_with([words for each in lost for words in each.proven])
-    if asked := answer.questions():
-        experiment.judge_questions(run.notes, asked)
-    possible = [words for each in lost for words in each.possible]
-    if not any(load.is_congested for load in answer.loads):
-        possible.append(
-            f"{answer.subject}: no load filled the switch's port to the dut, and the switch discarded nothing; "
-            "expected a congested SAN"
-        )
-    if possible:
-        raise Undecided("\n".join(possible))
+    idle = (
+        f"{answer.subject}: no load filled the switch's port to the dut, and the switch discarded nothing; "
+        "expected a congested SAN"
+    )
+    asked = answer.questions()
+    resent.judge(
+        lost,
+        lambda: experiment.judge_questions(run.notes, asked) if asked else None,
+        [] if any(load.is_congested for load in answer.loads) else [idle],
+    )
 
 
 @contextmanager
@@ -210,7 +208,10 @@ class _Loads:
         """One load on each SAN, in turns; which one is first changes with every turn."""
         run, order = self.run, LoadOrder(duration_s=self.turns.run_s, load=load)
         measured = MeasuredPath.looked_at(run, self.san.first, endpoints.ends(run, self.san.first, Role.PEER))
-        sessions = {side.san: self._session(side, measured) for side in self.sides}
+        sessions = {
+            side.san: DiskLoads(run, self.san.first, side.client).session(measured.ends, measured.rate_mbps)
+            for side in self.sides
+        }
         watch, made = standstill.watch(run), {side.san: list[_Made]() for side in self.sides}
         told, before, pauses = watch.told(), counter.look(), self._pauses()
         for turn in range(self.turns.turns):
@@ -285,12 +286,6 @@ class _Loads:
             if came[name] < CAME_PART * size:
                 problems.append(f"{name}: {came[name]} bytes came from it into the switch; expected the {size} read")
         return problems
-
-    def _session(self, side: _Side, measured: MeasuredPath) -> Session:
-        run, watch, ends = self.run, standstill.watch(self.run), measured.ends
-        looks = Looks(watch, {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)})
-        switch, route = SwitchCountWatch(run, self.san.first), endpoints.route(run, ends)
-        return Session(run, ends, side.client, route, looks, switch, measured.rate_mbps, watch, True, Role.DUT)
 
     def _pauses(self) -> dict[str, int | None]:
         """Pause frames that each port has received, by the sheet's name of that counter."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.hosts.counts.load_records import FrameCounters
 from niclab.run.watching.standstill import Stood
-from niclab.storage.iscsi_counts import RESENT_LEAST, RESENT_PART, IscsiCounts
+from niclab.storage.iscsi_counts import IscsiCounts
+from niclab.storage.resent import RESENT_PART, is_much, judged
 from niclab.traffic.outage.outage import Judgement
 from niclab.traffic.runs.switch_counts import PortCount
 
@@ -40,7 +41,7 @@ class Lost:
     @property
     def is_much(self) -> bool:
         """Are they more than a line loses, or a server that stops for a moment is sent again?"""
-        return self.unexplained > max(RESENT_LEAST, RESENT_PART * self.sent)
+        return is_much(self.unexplained, self.sent)
 
     def __str__(self) -> str:
         return (
@@ -63,9 +64,7 @@ class Lost:
         if not self.is_much:
             return Judgement([], [])
         words = f"{subject}: {self}; expected at most {RESENT_PART:.0%} without such a count (assumption)"
-        words += "".join(f"; {each}" for each in (*stood, *hindrances))
-        is_cards = self.by_dut >= self.unexplained and not stood and not hindrances
-        return Judgement([words], []) if is_cards else Judgement([], [words])
+        return judged(words, self.unexplained, self.by_dut, (*stood, *hindrances))
 
 
 def lost_of(

@@ -16,7 +16,7 @@ from niclab.storage.iscsi_counts import IscsiCounts
 from niclab.storage.iscsi_workloads import LoadFigures, figures_of
 from niclab.traffic.effects.effect import EffectAnswers
 from niclab.traffic.runs.experiment import Question, figure_of
-from niclab.traffic.runs.traffic_run import EndOfRun, TrafficRun
+from niclab.traffic.runs.traffic_run import TrafficRun
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Cost:
             runs: Its runs, at least one.
             counts: What was counted in each.
         """
-        waiting = [each for run in runs if (each := _dut(run).cpu.mean_waiting) is not None]
+        waiting = [each for run in runs if (each := run.dut.cpu.mean_waiting) is not None]
         found = figures_of(runs)
         return cls(variant, found, median(waiting) if waiting else None, tuple(counts))
 
@@ -148,7 +148,3 @@ def _cells(cost: Cost) -> list[str]:
     figures = [f"{found.operations_per_s:.1f}", f"{found.data_per_s / 1e6:.2f}"]
     shares = [f"{100 * found.dut_busy:.1f}", waits, f"{100 * found.peer_busy:.1f}"]
     return [*figures, *shares, str(cost.dut_resent), str(cost.peer_resent)]
-
-
-def _dut(run: TrafficRun) -> EndOfRun:
-    return next(end for end in (run.sender, run.receiver) if end.port.startswith(f"{Role.DUT.value}."))

@@ -14,18 +14,20 @@ from niclab.card import NfsLimits, Unknown
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Undecided, fail_with
+from niclab.core.verdict import NotApplicable
 from niclab.frames.server_agent import running
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.run.watching import standstill
+from niclab.run.watching.standstill import Stood
 from niclab.settings import mtu
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
-from niclab.storage.iscsi_counts import RESENT_LEAST, RESENT_PART
+from niclab.storage import resent
 from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, ReadOrder, read_order
 from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, serving, to_itself
+from niclab.storage.resent import RESENT_PART, is_much, judged
 from niclab.storage.server_needs import require_linux
 from niclab.storage.storage_figures import Binding, ReadFigures, binding, ceilings, middle
 from niclab.traffic.limits import limit
@@ -70,6 +72,7 @@ class NfsAnswer(Answer):
         against: What there is to compare with.
         damaged: Data that were not those of the file, in words.
         doubts: Why nobody knows if server or card is slow, where a question is missed.
+        stood: Standstills of servers while all runs were made.
     """
 
     subject: str
@@ -83,6 +86,7 @@ class NfsAnswer(Answer):
     against: Against
     damaged: tuple[str, ...]
     doubts: tuple[str, ...] = ()
+    stood: tuple[Stood, ...] = ()
 
     @property
     def baseline(self) -> Outcome | None:
@@ -100,16 +104,14 @@ class NfsAnswer(Answer):
 
         The card's: those that the dut's port counts, of calls that came or of answers.
         """
-        calls = sum(each.result.received_bytes or 0 for each in self.runs) // READ_BYTES
-        if self.resent <= max(RESENT_LEAST, RESENT_PART * calls):
+        calls = int(sum(each.result.received_bytes or 0 for each in self.runs)) // READ_BYTES
+        if not is_much(self.resent, calls):
             return Judgement([], [])
-        ends = [end for each in self.runs for end in (each.sender, each.receiver) if end.port.startswith("dut.")]
-        counted = sum(e.frames.rx_missed_errors + e.frames.tx_errors + e.frames.tx_dropped for e in ends)
+        ports = [each.dut.frames for each in self.runs]
+        counted = sum(each.rx_missed_errors + each.tx_errors + each.tx_dropped for each in ports)
         words = f"{self.subject}: {self.resent} of {calls} calls sent again; expected at most {RESENT_PART:.0%} "
         words += f"(assumption); the dut's port counted {counted} frames as lost"
-        words += "".join(f"; {each}" for each in self.hindrances)
-        is_cards = counted >= self.resent and not self.hindrances
-        return Judgement([words], []) if is_cards else Judgement([], [words])
+        return judged(words, self.resent, counted, (*self.stood, *self.hindrances))
 
     def lines(self) -> list[str]:
         compared = self.baseline
@@ -162,14 +164,7 @@ def judge(run: Run, answer: NfsAnswer) -> None:
         Undecided: Many are lost somewhere, or the runs cannot tell.
         NotApplicable: Nothing but figures was measured.
     """
-    fail_with(answer.lost.proven)
-    try:
-        experiment.judge(run.notes, [answer])
-    except NotApplicable:
-        if not answer.lost.possible:
-            raise
-    if answer.lost.possible:
-        raise Undecided("\n".join(answer.lost.possible))
+    resent.judge([answer.lost], lambda: experiment.judge(run.notes, [answer]))
 
 
 def measure(
@@ -229,6 +224,8 @@ class _Reads:
 
     def asked(self, export: NfsExport, fraction: float | None) -> NfsAnswer:
         run, budget, damaged = self.run, self.budget, list[str]()
+        watch = standstill.watch(run)
+        told = watch.told()
         order = read_order(self.transport, budget.run_s)
         measured = MeasuredPath.looked_at(run, self.path, endpoints.ends(run, self.path, Role.DUT))
         expected = None if fraction is None else measured.expected(fraction)
@@ -256,6 +253,7 @@ class _Reads:
             hindrances=measured.hindrances(asker.runs),
             against=against,
             damaged=tuple(damaged),
+            stood=tuple(watch.between(told, watch.told())),
         )
         return replace(answer, doubts=self._doubts(export, order, answer))
 

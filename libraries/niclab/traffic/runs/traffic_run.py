@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from niclab.bench.records import Role
 from niclab.hosts.counts.load_records import CpuLoad, FrameCounters
 from niclab.traffic.runs import switch_counts
 from niclab.traffic.runs.switch_counts import PortCount
@@ -73,6 +74,11 @@ class TrafficRun:
     seconds: float
     switch: tuple[PortCount, ...] = ()
     disturbed: tuple[str, ...] = ()
+
+    @property
+    def dut(self) -> EndOfRun:
+        """The end at the card under test."""
+        return self.sender if self.sender.port.startswith(f"{Role.DUT.value}.") else self.receiver
 
     @property
     def remarkable(self) -> bool:
