@@ -59,7 +59,8 @@ class SwitchLinks(BenchLibrary):
 
         Raises:
             CardFailure: It still has carrier.
-            Undecided: The answer came too late to decide.
+            BenchFault: The switch still has a link.
+            Undecided: The answer came too late to decide, the switch shut its port late, or a server stood still.
         """
         self.run.part(SwitchedPath).require_carrier(False, logger.info)
 

@@ -114,7 +114,7 @@ class FakeSwitch:
             self.mib.put("entPhysicalSoftwareRev", [index], b"1.0")
 
     def _port(self, name: str, index: int, bridge_port: int) -> None:
-        for variable, number in (("ifAdminStatus", 1), ("ifOperStatus", 1), ("ifHighSpeed", 1000)):
+        for variable, number in (("ifAdminStatus", 1), ("ifOperStatus", 1), ("ifLastChange", 0), ("ifHighSpeed", 1000)):
             self.mib.put(variable, [index], number)
         self.mib.put("ifName", [index], name.encode())
         self.mib.put("ifCounterDiscontinuityTime", [index], 0)

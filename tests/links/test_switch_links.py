@@ -18,6 +18,7 @@ from niclab.hosts.host_records import PingResult
 from niclab.links import patch_panel, switched
 from niclab.links.switched import Carried, SwitchedPath, count_differences
 from niclab.run.run import Run
+from niclab.run.watching.standstill import StandstillWatch, Stood
 from niclab.switch.switch_records import PortCounters
 from SwitchLinks import SwitchLinks
 from SwitchVlans import SwitchVlans
@@ -47,6 +48,36 @@ class TestShutPort:
         links.shut_the_switch_port()
         bench.cables.stuck["dut.p0"] = True
         with pytest.raises(CardFailure, match=r"dut.p0 \(0000:01:00.0\) has still carrier after 1000 ms, all that"):
+            links.dut_should_lose_carrier_in_time()
+
+    def test_a_switch_that_keeps_the_link_is_a_bench_fault(
+        self, bench: FakeBench, switch: FakeSwitch, links: SwitchLinks
+    ) -> None:
+        switch.follows_admin = False
+        links.shut_the_switch_port()
+        bench.cables.stuck["dut.p0"] = True
+        with pytest.raises(BenchFault, match=r"dut.p0 .* has still carrier .*; sw1: Gi1/0/3 was shut and has a link"):
+            links.dut_should_lose_carrier_in_time()
+
+    @pytest.mark.parametrize(("changed", "since"), [(360_000 - 40, r"\d+ ms"), (None, "an unknown time")])
+    def test_a_switch_that_shuts_its_port_late_leaves_it_open_who_was_late(
+        self, bench: FakeBench, switch: FakeSwitch, links: SwitchLinks, changed: int | None, since: str
+    ) -> None:
+        links.shut_the_switch_port()
+        bench.cables.stuck["dut.p0"] = True
+        switch.mib.drop("ifLastChange", PORTS["Gi1/0/3"])
+        if changed is not None:
+            switch.mib.put("ifLastChange", [PORTS["Gi1/0/3"]], changed)
+        with pytest.raises(Undecided, match=rf"still carrier .*; sw1: Gi1/0/3 had no link for {since} by then"):
+            links.dut_should_lose_carrier_in_time()
+
+    def test_a_server_that_stood_still_leaves_it_open_as_well(
+        self, bench: FakeBench, links: SwitchLinks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        links.shut_the_switch_port()
+        bench.cables.stuck["dut.p0"] = True
+        monkeypatch.setattr(StandstillWatch, "between", lambda *_: (Stood("dut", 700),))
+        with pytest.raises(Undecided, match=r"still carrier .*\nmeanwhile dut stood still for 700 ms"):
             links.dut_should_lose_carrier_in_time()
 
     def test_a_carrier_that_stays_away_is_the_card_s_failure(self, bench: FakeBench, links: SwitchLinks) -> None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, Trouble, Undecided, blame, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, Trouble, Undecided, blame, fail_with
 from niclab.core.wait import NotInTime, pause, persistent_problems, until
 from niclab.hosts.host_records import PingResult
 from niclab.links import carrier, link_checks, switch_ports, wiring
 from niclab.links.path_ping import PING_COUNT
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.run.watching.standstill import blameless
 from niclab.switch.switch_port_table import difference
 from niclab.switch.switch_records import Oper, PortCounters
@@ -71,6 +72,7 @@ class SwitchedPath:
         """
         self._learned = wiring.mac_of(self._run, self._dut)
         self._before = link_checks.carrier_changes(self._run)
+        standstill.watch(self._run)  # begun now: it takes a server a moment, and carrier is timed
         self._began = time.monotonic()
         switch_ports.shut(self._run, self._dut)
 
@@ -92,9 +94,29 @@ class SwitchedPath:
 
         Raises:
             CardFailure: It does not.
-            Undecided: The answer came too late to decide.
+            BenchFault: The switch still has a link at the port that was shut, or the switch or the peer keeps the link
+                down.
+            Undecided: The answer came too late to decide, a server stood still, or the switch shut the port late.
         """
-        carrier.expect(self._run, [self._dut], up=up, began=self._began, say=say)
+        with blameless(self._run):
+            try:
+                carrier.expect(self._run, [self._dut], up=up, began=self._began, say=say)
+            except CardFailure as error:
+                if not up:
+                    self._require_shut_for_long(error, time.monotonic())
+                raise
+
+    def _require_shut_for_long(self, late: CardFailure, known_s: float) -> None:
+        """See that the switch had no link for as long as the sheet allows when the dut's port still had carrier."""
+        run, theirs = self._run, switch_ports.switch_port(self._run, self._dut)
+        limit_s = run.card.known(run.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms") / 1000
+        down_s = run.switch.ports.down_for_s(theirs)
+        if down_s == 0:
+            raise BenchFault(f"{late}; {run.switch.name}: {theirs} was shut and has a link; expected none") from late
+        until_known = None if down_s is None else down_s - (time.monotonic() - known_s)
+        if until_known is None or until_known < limit_s:
+            since = "an unknown time" if until_known is None else f"{1000 * until_known:.0f} ms"
+            raise Undecided(f"{late}; {run.switch.name}: {theirs} had no link for {since} by then") from late
 
     def require_others_unaffected(self) -> None:
         """See that no other port, the partner neither, has counted a change of carrier since the port was shut.

@@ -128,6 +128,21 @@ class Ports:
             state = last.name if last else "unknown"
             raise BenchFault(f"{what}: not within {within_s:g} s; its ifOperStatus is {state}") from None
 
+    def down_for_s(self, port: str) -> float | None:
+        """Seconds since the port's link went down, as the switch says (``ifLastChange``).
+
+        Returns:
+            0 where it has a link; None where the switch does not say since when it has none.
+        """
+        index = self.index(port)
+        status, changed = self._variable("ifOperStatus").at(index), self._variable("ifLastChange").at(index)
+        uptime = self._variable("sysUpTime").at(0)
+        found = self._agent.find([status, changed, uptime])
+        state, then, now = found[status], found[changed], found[uptime]
+        if state is not None and self._enum(Oper, status, state, port) is Oper.UP:
+            return 0.0
+        return None if then is None or now is None else (_number(now) - _number(then)) / 100
+
     def counters(self, port: str) -> PortCounters:
         """All counters of a port, with the switch's time.
 

@@ -100,6 +100,7 @@ VARIABLES: dict[str, Variable] = {
         ("ifType", "3", _I),
         ("ifAdminStatus", "7", _I),
         ("ifOperStatus", "8", _I),
+        ("ifLastChange", "9", _T),
         ("ifInDiscards", "13", _C),
         ("ifInErrors", "14", _C),
         ("ifOutDiscards", "19", _C),
