@@ -21,6 +21,7 @@ from niclab.hosts.host_records import PingResult
 from niclab.links import link_checks
 from niclab.links.cable import Cable
 from niclab.run.run import Run
+from niclab.run.watching.standstill import StandstillWatch, Stood
 
 PORTS = ("dut.p0", "peer.p0", "dut.p1", "peer.p1")
 PCI = {name: "0000:01:00.0" if name.endswith("0") else "0000:02:00.0" for name in PORTS}
@@ -332,6 +333,23 @@ class TestCable:
             links.both_ends_should_lose_carrier_in_time()
         wanted = f"{name} ({PCI[name]}) has still carrier after 1000 ms, all that sheet intel-82574l allows"
         assert str(caught.value) == wanted
+
+    def test_a_cable_that_neither_end_misses_was_not_pulled(self, bench: FakeBench) -> None:
+        links = HostLinks()
+        bench.cables.stuck |= {"dut.p0": True, "peer.p0": True}
+        links.pull_a_cable()
+        with pytest.raises(BenchFault, match=r"^dut.p0 .* has still carrier .*\npeer.p0 .* has still carrier"):
+            links.both_ends_should_lose_carrier_in_time()
+
+    def test_a_server_that_stood_still_leaves_it_open_who_was_late(
+        self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        links = HostLinks()
+        bench.cables.stuck["dut.p0"] = True
+        links.pull_a_cable()
+        monkeypatch.setattr(StandstillWatch, "between", lambda *_: (Stood("dut", 700),))
+        with pytest.raises(Undecided, match=r"still carrier .*\nmeanwhile dut stood still for 700 ms"):
+            links.both_ends_should_lose_carrier_in_time()
 
     @pytest.mark.parametrize("name", ["dut.p0", "peer.p0"])
     def test_a_carrier_that_does_not_return_is_named(self, bench: FakeBench, name: str) -> None:

@@ -10,6 +10,8 @@ from niclab.core.undo import Entry
 from niclab.core.verdict import BenchFault, NotApplicable, blame
 from niclab.links import carrier, link_checks, wiring
 from niclab.run.run import Run
+from niclab.run.watching import standstill
+from niclab.run.watching.standstill import blameless
 
 
 class Cable:
@@ -40,6 +42,7 @@ class Cable:
         if path is None:
             raise NotApplicable(f"bench {bench.name} has no command to pull a cable")
         self._before = link_checks.carrier_changes(self._run)
+        standstill.watch(self._run)  # begun now: it takes a server a moment, and carrier is timed
         began = time.monotonic()
         self._pulled = (path, wiring.break_path(self._run, path), began)
         say(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
@@ -63,12 +66,13 @@ class Cable:
             say: Takes what was seen of each port.
 
         Raises:
-            CardFailure: An end still has carrier.
-            Undecided: The answer came too late to decide.
-            BenchFault: No cable is pulled.
+            CardFailure: The dut's end alone still has carrier.
+            Undecided: The answer came too late to decide, or a server stood still.
+            BenchFault: No cable is pulled, the peer's end still has carrier, or both have: it was not pulled.
         """
         path, _, began = self._require_pulled()
-        carrier.expect(self._run, self._ends(path), up=False, began=began, say=say)
+        with blameless(self._run):
+            carrier.expect(self._run, self._ends(path), up=False, began=began, say=say)
 
     def require_return(self, say: Callable[[str], object]) -> None:
         """See that both ends have carrier within the sheet's ``carrier_return_within_ms`` of the plugging.

@@ -32,7 +32,8 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
 
     Raises:
         CardFailure: Naming the ports that are late, one of the dut among them.
-        BenchFault: Only ports of the peer are late, or peer or switch keep the link down.
+        BenchFault: Only ports of the peer are late, peer or switch keep the link down, or all ends of a link that is
+            lost have carrier: what was to make them lose it has not.
         Undecided: Naming the ports whose answer came too late to decide.
         NotApplicable: The sheet does not know the limit.
     """
@@ -69,6 +70,8 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
             problems.append(_explained(run, port, text) if up else port.trouble(text))
         elif took_ms > limit_ms:
             unknown.append(f"{port.place}: known after {took} ms only, too late to tell about {limit_ms} ms")
+    if not up and 1 < len(ports) == len(problems):
+        raise BenchFault("\n".join(each.text for each in problems) + "\nexpected at least one of them without carrier")
     blame(problems)
     if unknown:
         raise Undecided("\n".join(unknown))
