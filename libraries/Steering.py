@@ -69,6 +69,7 @@ class Steering(BenchLibrary):
         Raises:
             CardFailure: Packets of a port of the dut are not taken over, or by another CPU.
             BenchFault: Those of a port of the peer are not.
+            Undecided: Pings were lost.
             NotApplicable: The server has one CPU, or another system than Linux.
         """
         steered_packets.require_takeover(self.run, port_of(self.run, port), cpus_of_list(cpus))

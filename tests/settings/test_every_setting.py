@@ -28,6 +28,7 @@ from niclab.hosts.linux_host import LinuxHost
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.settings import coalescing, pause, survival
+from niclab.settings.dut_ports import DutPort
 from niclab.settings.held import held
 from niclab.settings.rings import ring_sizes
 
@@ -203,6 +204,18 @@ def test_the_checks_of_settings_are_green_or_do_not_apply(place: OnePort, journa
 
 
 # --- cards that are wrong
+
+
+@pytest.mark.parametrize("ring", [256, 2048, 1024])
+def test_rings_that_are_lost_with_the_link_are_found_whatever_they_were(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, ring: int
+) -> None:
+    place = wrong("intel-82574l", driver_fakes.E1000e, journal)
+    rings = place.shell.driver.shown.rings
+    rings.update(rx=ring, tx=ring)
+    monkeypatch.setattr(DutPort, "down_and_up", lambda _: rings.update(rx=ring, tx=ring))
+    with pytest.raises(CardFailure, match=f"ring rx is {ring} after down and up; expected (1024|2048) as set"):
+        survival.over_down_and_up(place.run, str)
 
 
 class Deaf(driver_fakes.E1000e):

@@ -10,10 +10,10 @@ from fake_bench import FakeBench
 from test_steering import Files
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes
 from niclab.hosts.errors import ReadError
-from niclab.hosts.host_records import Counters
+from niclab.hosts.host_records import Counters, PingResult
 from niclab.hosts.steering.linux import cpus_of_mask
 from niclab.hosts.steering.queue_counters import sent_by_queue
 from niclab.hosts.steering.softnet import read_taken_over
@@ -95,6 +95,12 @@ class TestTakeover:
         self.wake(bench, files, *woken)
         with pytest.raises(CardFailure, match=rf"^dut\.p0 .* woke {said}; expected at least 5 times CPU 1 alone$"):
             Steering().received_packets_should_be_taken_over_by("dut.p0", "1")
+
+    def test_answers_that_do_not_come_wake_nobody(self, bench: FakeBench, files: Files) -> None:
+        self.wake(bench, files, 0, 4)
+        bench.dut.ping = lambda *_, **__: PingResult(20, 6, 0, ())  # type: ignore[method-assign]
+        with pytest.raises(Undecided, match=r"^dut\.p0 .*: 6 of 20 pings answered; expected 15 or more"):
+            Steering().received_packets_should_be_taken_over_by("dut", "1")
 
     def test_every_cpu_may_take_them(self, bench: FakeBench, files: Files) -> None:
         self.wake(bench, files, 10, 10)

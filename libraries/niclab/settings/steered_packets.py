@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from niclab.bench.records import OperatingSystem, Port
-from niclab.core.verdict import NotApplicable, Trouble, blame
+from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.linux import cpus_of_mask
@@ -90,6 +90,7 @@ def require_takeover(run: Run, port: Port, cpus: frozenset[int]) -> None:
     Raises:
         CardFailure: Packets of a port of the dut are not taken over, or by another CPU.
         BenchFault: Those of a port of the peer are not.
+        Undecided: More pings were lost than may be: answers that do not come wake nobody.
         NotApplicable: The server has one CPU, or another system than Linux.
     """
     server = run.server_of(port)
@@ -97,7 +98,10 @@ def require_takeover(run: Run, port: Port, cpus: frozenset[int]) -> None:
     before = taken_over(server)
     partner = run.bench.address(run.bench.partner(port))
     source = str(run.bench.address(port).ip)
-    server.host.links.ping(str(partner.ip), source=source, count=PINGS, interval_s=EVERY_S)
+    answers = server.host.links.ping(str(partner.ip), source=source, count=PINGS, interval_s=EVERY_S)
+    if answers.received < answers.sent - STRAY:
+        found = f"{answers.received} of {answers.sent} pings answered"
+        raise Undecided(f"{port.place}: {found}; expected {answers.sent - STRAY} or more to see who takes them over")
     gained = woken_since(before, taken_over(server))
     mine = sum(count for cpu, count in gained.items() if cpu in cpus)
     if mine < ENOUGH or max((count for cpu, count in gained.items() if cpu not in cpus), default=0) > STRAY:

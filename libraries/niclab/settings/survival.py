@@ -53,7 +53,9 @@ def over_down_and_up(run: Run, show: Show) -> None:
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     problems = []
     for dut in dut_ports(run):
-        chosen = [(quantity, value) for quantity, value in _chosen(dut) if quantity.read() != value]
+        chosen = [
+            (quantity, most // 2 if quantity.read() != most // 2 else most // 4) for quantity, most in _chosen(dut)
+        ]
         with ExitStack() as undoing:
             kept = list[tuple[Quantity, int]]()
             for quantity, value in chosen:
@@ -121,7 +123,7 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
 
 
 def _chosen(dut: DutPort) -> list[tuple[Quantity, int]]:
-    """Settings that the sheet says can be set, each with a value for it.
+    """Settings that the sheet says can be set, each with its largest value.
 
     Raises:
         NotApplicable: There is none.
@@ -131,7 +133,7 @@ def _chosen(dut: DutPort) -> list[tuple[Quantity, int]]:
         rings = driver_section(dut.run, "rings", RingFacts, lambda each: each.host.settings.rings(each.iface))
         if rings.settable:
             for name, ring in (("rx", rings.rx), ("tx", rings.tx)):
-                found += [(RingSize(dut, name), ring.max // 2)] if isinstance(ring.max, int) else []
+                found += [(RingSize(dut, name), ring.max)] if isinstance(ring.max, int) else []
     except SheetSilent:
         pass
     try:
@@ -139,7 +141,7 @@ def _chosen(dut: DutPort) -> list[tuple[Quantity, int]]:
         facts = driver_section(dut.run, "coalescing", CoalescingFacts, lambda each: read(each.iface))
         for parameter in facts.parameters:
             if parameter.settable is True and isinstance(parameter.max, int):
-                found.append((CoalescingValue(dut, parameter.name), parameter.max // 2))
+                found.append((CoalescingValue(dut, parameter.name), parameter.max))
     except SheetSilent:
         pass
     if not found:
