@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from bench_fixtures import continued
 from fake_bench import FakeBench
 from fake_parts import KERNEL, Nic
 
@@ -15,6 +16,7 @@ from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided
 from niclab.hosts.kernel.kernel_log import KernelLine
 from niclab.hosts.pci.pci_records import Vpd
+from niclab.report.evidence.runfolder import read_run
 from niclab.run.run import Run
 from niclab.transports import ConnectionLost
 from Pcie import Pcie
@@ -263,9 +265,11 @@ class TestProductData:
             nic.device = replace(nic.device, vpd=PRODUCT)
         return bench.dut.nics[1]
 
-    def test_keywords_and_the_beginning_of_the_part_number_are_right(self, nic: Nic) -> None:
+    def test_keywords_and_the_beginning_of_the_part_number_are_right(self, nic: Nic, taken: Run) -> None:
         assert nic
+        continued(taken)  # it has a folder with a record now
         Card().every_port_should_be_the_card_on_the_sheet()
+        assert read_run(taken.run_dir)["facts"] == {"part_numbers": "SFN5122F-R7"}
 
     @pytest.mark.parametrize(
         ("vpd", "message"),

@@ -55,3 +55,9 @@ def test_unknown_facts_are_those_of_the_system_that_was_booted(run_dir: Path) ->
     of_linux = unknown_of(run_dir, {"called": {}})
     assert unknown_of(run_dir, {"called": {"dut": "debian13"}}) == of_linux
     assert unknown_of(run_dir, {"called": {"dut": "freebsd"}}) != of_linux
+
+
+@pytest.mark.parametrize(("facts", "shown"), [({"part_numbers": "SFN5122F-R7"}, "SFN5122F-R7"), ({}, "not recorded")])
+def test_the_part_number_is_what_the_card_said(facts: dict[str, str], shown: str) -> None:
+    rows = dict(subject_rows({**CERTIFICATE, "facts": {**CERTIFICATE["facts"], **facts}}))
+    assert rows["Part number"] == shown and "Part_numbers" not in rows

@@ -29,9 +29,11 @@ def require_ids(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A port has other IDs, another class or other product data, or is gone from the bus.
     """
-    identity, problems = run.card.identity, list[str]()
+    identity, problems, numbers = run.card.identity, list[str](), dict[str, None]()
     wanted = f"{identity.vendor_id}:{identity.device_id}"
     for port, device in devices(run):
+        if device.vpd is not None and device.vpd.part_number:
+            numbers[device.vpd.part_number] = None
         found = f"{device.vendor_id}:{device.device_id}"
         if device.dead:
             problems.append(f"{port.place} answers with all ones: it is gone from the bus")
@@ -47,6 +49,8 @@ def require_ids(run: Run, say: Say) -> None:
                 problems.append(f"{port.place} has subsystem {subsystem}; expected {allowed} (sheet {run.card.name})")
         if not device.dead:
             problems += _wrong_product_data(run, port, device, say)
+    if numbers and (run.run_dir / RUN_FILE).exists():
+        record_facts(run.run_dir, part_numbers=", ".join(numbers))
     fail_with(problems)
 
 

@@ -18,7 +18,7 @@ MEASUREMENTS = "measurements.json"
 
 
 def identity_of(run_dir: Path) -> dict[str, Any]:
-    """Return the identity of the card: PCI id, part number, ports, source; empty where no sheet was kept.
+    """Return the identity of the card: PCI id and ports on the sheet; empty where no sheet was kept.
 
     Args:
         run_dir: Folder of the run.
@@ -29,7 +29,6 @@ def identity_of(run_dir: Path) -> dict[str, Any]:
     card = sheet.identity
     return {
         "pci_id": f"{card.vendor_id}:{card.device_id}",
-        "part_number": card.vpd.part_number if card.vpd else None,
         "ports": card.ports,
         "known_issues": [erratum.text for erratum in sheet.errata],
         "unknown": [f"{field}: {fact.unknown}" for field, fact in unknown_facts(sheet)],

@@ -76,11 +76,11 @@ def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
     who, identity = certificate["who"] or {}, certificate.get("identity") or {}
     commit = f"commit {git['commit'][:12]}" if git.get("commit") else ""
-    others = sorted(set(facts) - set(NEEDED_FACTS) - {"serial_numbers", QUALIFIED_DRIVER})
+    others = sorted(set(facts) - set(NEEDED_FACTS) - {"part_numbers", "serial_numbers", QUALIFIED_DRIVER})
     rows = {
         "Card": certificate["card"],
         "PCI id": identity.get("pci_id"),
-        "Part number": identity.get("part_number"),
+        "Part number": facts.get("part_numbers"),
         "Serial": facts.get("serial_numbers"),
         "Subject": certificate["subject"],
         "Qualified driver": facts.get(QUALIFIED_DRIVER),
