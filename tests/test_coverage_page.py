@@ -67,6 +67,7 @@ TESTS = {
     "rings, coalescing, pause, queues, offloads under traffic": (CHANGES,),
     "pause frames that come": ("A Paused Port Stops Sending",),
     "memory of receive rings": ("The Largest Rings Fit In Memory",),
+    "memory of a driver that is loaded again": ("The Driver Gives Its Memory Back",),
     "settings after down and up": (DOWN_UP,),
     "all ports, both directions, mixed sizes": (LOAD,),
     "round trips of single frames, p50 to p99.9": (ALONE,),

@@ -41,6 +41,13 @@ Reloading The Driver Under Traffic Brings Every Link Back
     Every Link Should Carry Traffic
     [Teardown]    Stop Steady Traffic
 
+The Driver Gives Its Memory Back
+    [Documentation]    It is loaded again 11 times, and 20 times more where memory is lost.
+    [Tags]    slow    req:CARD-01/memory
+    Reloaded Driver Should Give Its Memory Back
+    Ready The Bench
+    Every Link Should Be Up
+
 The Driver Is Loaded After A Power Cycle
     [Tags]    needs:bmc    disruptive    req:EMX-02/boot
     Start The Dut Once    COLD

@@ -36,6 +36,7 @@ SUMS_IN = "Received Checksums Are Judged Only When Asked For"
 GRO_MERGES, LRO_MERGES = "GRO Merges Packets Only While It Is On", "LRO Merges Packets Only While It Is On"
 HASHES = "Each Connection Has Its Own Receive Hash"
 FOREIGN, DAMAGED = "An Image Of Another Card Is Refused", "Damaged Images Are Refused"
+GIVES_BACK = "The Driver Gives Its Memory Back"
 MEMORY = "The Largest Rings Fit In Memory"
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
@@ -117,6 +118,15 @@ FRAME_DEFECTS = (
         red(MEMORY),
         "of memory are gone",
         tests=(MEMORY, CARRIES),
+        power_cycle=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "reload-leaks=2048"),
+        red(GIVES_BACK),
+        "of memory are gone",
+        tests=(GIVES_BACK, CARRIES),
+        full=True,
         power_cycle=True,
     ),
     Defect(EMULEX, ("card:dut", "flash-accepts=1"), red(FOREIGN, DAMAGED), "took", tests=(FOREIGN, DAMAGED, CARRIES)),

@@ -15,6 +15,7 @@ from niclab.card import Driver, Drivers, Ring, RingFacts, Unknown
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.run.run import Run
+from niclab.run.watching import lost_memory
 from niclab.settings.rings import ring_memory
 from Settings import Settings
 
@@ -48,8 +49,8 @@ class Memory:
 
 @pytest.fixture
 def settings(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> FakeSettings:
-    monkeypatch.setattr(ring_memory, "Deadline", lambda _: Deadline(0.3))
-    monkeypatch.setattr(ring_memory, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(lost_memory, "Deadline", lambda _: Deadline(0.3))
+    monkeypatch.setattr(lost_memory, "LOOK_EVERY_S", 0.01)
     with_sheet(bench, taken)
     return settings_of(bench)
 

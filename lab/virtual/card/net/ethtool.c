@@ -27,14 +27,6 @@ static bool small(const struct vcard_ring *ring, u32 wanted)
 	return ring->max && wanted < ring->min;
 }
 
-/* The defect: pages that nobody frees. */
-static void leak(u32 kib)
-{
-	for (; kib >= PAGE_SIZE / 1024; kib -= PAGE_SIZE / 1024)
-		if (!alloc_page(GFP_KERNEL))
-			return;
-}
-
 static int set_rings(struct net_device *dev, struct ethtool_ringparam *r, struct kernel_ethtool_ringparam *k,
 		     struct netlink_ext_ack *ack)
 {
@@ -54,7 +46,7 @@ static int set_rings(struct net_device *dev, struct ethtool_ringparam *r, struct
 	v->tx_ring = r->tx_pending;
 	v->rx_mini = r->rx_mini_pending;
 	v->rx_jumbo = r->rx_jumbo_pending;
-	leak(vcard_fault(v->port, VCARD_FAULT_RING_LEAKS));
+	vnet_leak(vcard_fault(v->port, VCARD_FAULT_RING_LEAKS));
 	if (running)
 		err = vnet_open(dev);
 	if (running && vcard_fault(v->port, VCARD_FAULT_RING_KILLS_LINK)) {

@@ -364,8 +364,17 @@ fail:
 	return ERR_PTR(err);
 }
 
+/* The defect: pages that nobody frees. */
+void vnet_leak(u32 kib)
+{
+	for (; kib >= PAGE_SIZE / 1024; kib -= PAGE_SIZE / 1024)
+		if (!alloc_page(GFP_KERNEL))
+			return;
+}
+
 void vnet_unmake(struct vnet *v)
 {
+	vnet_leak(vcard_fault(v->port, VCARD_FAULT_RELOAD_LEAKS));
 	if (vcard_fault(v->port, VCARD_FAULT_OOPS_ON_UNLOAD))
 		WRITE_ONCE(*(u32 *)(unsigned long)v->open, 0);
 	vcard_detach(v->port);

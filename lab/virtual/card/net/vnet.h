@@ -159,6 +159,7 @@ struct sk_buff *vnet_tx_twin(struct vnet *v, const struct sk_buff *skb);
 bool vnet_link_seen(struct vnet *v);
 void vnet_set_carrier(struct vnet *v, bool up);
 void vnet_changed(void *context);
+void vnet_leak(u32 kib);
 
 /* features.c */
 netdev_features_t vnet_fix_features(struct net_device *dev, netdev_features_t features);

@@ -7,9 +7,9 @@ from statistics import median
 
 from niclab.bench.records import Role
 from niclab.card import RingFacts
-from niclab.core.verdict import BenchFault, Undecided, fail_with
-from niclab.core.wait import Deadline, pause
+from niclab.core.verdict import BenchFault, fail_with
 from niclab.run.run import Run
+from niclab.run.watching.lost_memory import COMES_BACK_WITHIN_S, LEAST_LOST_BYTES, LostMemory, mib
 from niclab.settings.dut_ports import DutPort, Show, dut_ports, require_known
 from niclab.settings.rings.ring_sizes import RingSize, read_rings
 
@@ -17,11 +17,6 @@ TSO_BYTES = 64 << 10
 """Bytes that one transmit descriptor may hold with segmentation offload."""
 FIRST_ROUNDS, MORE_ROUNDS = 2, 4
 """Rounds of the largest size and the least: of every port, and more of one that lost memory in each of these."""
-LEAST_LOST_BYTES = 4 << 20
-"""Assumption: a server takes less by itself while a ring is changed twice. Smaller leaks are not seen."""
-COMES_BACK_WITHIN_S = 60.0
-"""Linux gives pages that a CPU keeps for itself back at one eighth a second (6.7, mm/vmstat.c, decay_pcp_high())."""
-LOOK_EVERY_S = 5.0
 _MIB = 2**20
 
 
@@ -77,8 +72,8 @@ def fit_in_memory(run: Run, show: Show) -> None:
     receiving, sending = rx * mtu, tx * TSO_BYTES
     free = _free(ports[0])
     show(
-        f"largest rings: {_mib(receiving)} a port for receiving ({rx} descriptors of {mtu} bytes), up to "
-        f"{_mib(sending)} for sending with segmentation; dut has {_mib(free)} available"
+        f"largest rings: {mib(receiving)} a port for receiving ({rx} descriptors of {mtu} bytes), up to "
+        f"{mib(sending)} for sending with segmentation; dut has {mib(free)} available"
     )
     if len(ports) * receiving > free:
         raise BenchFault(
@@ -155,38 +150,29 @@ def _is_lost(one: Round, rounds: list[Round]) -> bool:
 
 def _not_returned(memory: RingMemory, rounds: list[Round], show: Show) -> list[str]:
     """Wait for the memory, and say that it did not come back."""
-    place, start, end = memory.dut.place, rounds[0].before, rounds[-1].after
-    lost, deadline, now = start - end, Deadline(COMES_BACK_WITHIN_S), _free(memory.dut)
-    while start - now >= lost / 2:
-        if deadline.expired:
-            gone = f"{place}: {_mib(start - now)} of memory are gone after {len(rounds)} changes of ring rx"
-            if end - now >= lost / 2:
-                raise Undecided(f"{gone}; expected it to stay without changes, which took {_mib(end - now)} of it")
-            each = _mib(median(one.lost for one in rounds))
-            sizes = f"to {memory.largest} and back to {memory.least}"
-            return [f"{gone} {sizes}, {each} with each; expected all of it back within {COMES_BACK_WITHIN_S:g} s"]
-        pause(LOOK_EVERY_S)
-        now = _free(memory.dut)
-    show(f"{place}: the memory came back")
-    return []
+    place = memory.dut.place
+    lost = LostMemory(place, lambda: _free(memory.dut), rounds[0].before, rounds[-1].after)
+    left = lost.left(f"{len(rounds)} changes of ring rx")
+    if not left:
+        show(f"{place}: the memory came back")
+        return []
+    each = mib(median(one.lost for one in rounds))
+    sizes = f"to {memory.largest} and back to {memory.least}"
+    return [f"{left} {sizes}, {each} with each; expected all of it back within {COMES_BACK_WITHIN_S:g} s"]
 
 
 def _measured(memory: RingMemory, rounds: list[Round], mtu: int) -> str:
     """Say how much the ring takes, next to the estimate; figures without a verdict."""
     taken, estimate = median(each.taken for each in rounds), (memory.largest - memory.least) * mtu
-    lost = ", ".join(_mib(each.lost) for each in rounds)
+    lost = ", ".join(mib(each.lost) for each in rounds)
     more = (
         f", {taken / estimate:.1f} times as much: several rings, or buffers that are larger" if taken > estimate else ""
     )
     return (
-        f"ring rx of {memory.largest} descriptors takes {_mib(taken)} more than of {memory.least}; estimated "
-        f"{_mib(estimate)} at MTU {mtu}{more}; not given back: {lost}"
+        f"ring rx of {memory.largest} descriptors takes {mib(taken)} more than of {memory.least}; estimated "
+        f"{mib(estimate)} at MTU {mtu}{more}; not given back: {lost}"
     )
 
 
 def _free(dut: DutPort) -> int:
     return dut.host.system.available_bytes()
-
-
-def _mib(size: float) -> str:
-    return f"{size / _MIB:.1f} MiB"
