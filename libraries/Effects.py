@@ -8,7 +8,7 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
-from niclab.traffic.effects import adaptive, sheet_effects
+from niclab.traffic.effects import adaptive, coalescing_steps, sheet_effects
 
 
 @library(scope="GLOBAL")
@@ -99,3 +99,16 @@ class Effects(BenchLibrary):
             NotApplicable: The sheet names no adaptive coalescing or no time, or the fixed time does not show here.
         """
         adaptive.require_adaptive(self.run, logger.info)
+
+    @keyword
+    def longer_coalescing_should_hold_frames_longer(self) -> None:
+        """Check that times of coalescing (``rx-usecs``) hold frames that come alone in proportion, on the first path.
+
+        Round trips are made in turns with times from none to the longest; the curve is shown.
+
+        Raises:
+            CardFailure: A time holds frames longer than its share of the longest, or less than a shorter one.
+            Undecided: It does so in some turns alone.
+            NotApplicable: The sheet has no such times, or the longest does not show here.
+        """
+        coalescing_steps.require_steps(self.run, reporter())

@@ -91,6 +91,7 @@ OFFENDS = {
     "rx-mode-ignored": "CARD-10 a port receives every group, or everything, when asked to",
     "ring-leaks": "DEL-07 memory of rings comes back",
     "reload-leaks": "CARD-01 a driver that is loaded again and again loses no memory",
+    "coalesce-coarse": "NFS-06 times of coalescing hold frames in proportion",
     "adaptive-stuck": "NFS-06 coalescing adapts to the load",
     "feature-slow": "DEL-02, NFS-03, SUS-04, SUS-05, EMX-07 what an offload or jumbo frames cost",
 }

@@ -23,3 +23,7 @@ Each Factor Alone Changes What The Sheet Predicts
 Coalescing Adapts To The Load
     [Tags]    req:NFS-06/adaptive
     Coalescing Should Adapt To The Load
+
+Longer Coalescing Holds Frames Longer
+    [Tags]    req:NFS-06/coalescing-times
+    Longer Coalescing Should Hold Frames Longer

@@ -40,6 +40,7 @@ CHELSIO, BROADCOM = "chelsio-t580-cr", "broadcom-bcm57810"
 TSO, TXCSUM, GRO, TAGS, JUMBO = 0x1, 0x2, 0x10, 0x60, 0x400
 """Bits of features in lab/virtual/card/mailbox.h; tags: inserting and stripping them."""
 ADAPTS = "Coalescing Adapts To The Load"
+TIMES = "Longer Coalescing Holds Frames Longer"
 FACTORS = "Each Factor Alone Changes What The Sheet Predicts"
 
 
@@ -99,6 +100,7 @@ CONTROLS = {
         SOLARFLARE, "card:peer", "coalesce-ignored=1", {effect("rx-usecs-in-force"): "CardFailure"}, (SENDS,)
     ),
     "adaptive-stuck": Control(SOLARFLARE, "card:dut", "adaptive-stuck=1", {ADAPTS: "CardFailure"}, (WIDTH,)),
+    "coalescing-coarse": Control(BROADCOM, "card:dut", "coalesce-coarse=1020", {TIMES: "CardFailure"}, (WIDTH,)),
     "checksums-cost": Control(
         EMULEX,
         "card:dut",

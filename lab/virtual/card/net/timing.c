@@ -134,7 +134,10 @@ u64 vnet_moderation(const struct vnet_queue *q)
 {
 	const struct vnet *v = q->v;
 	u32 usecs = v->coalesce.use_adaptive_rx_coalesce ? q->adaptive_usecs : v->coalesce.rx_coalesce_usecs;
+	u32 step = vcard_fault(v->port, VCARD_FAULT_COALESCE_COARSE);
 
+	if (step)
+		usecs = roundup(usecs, step);
 	if (vcard_fault(v->port, VCARD_FAULT_COALESCE_IGNORED))
 		return 0;
 	return vnet_scaled(v, (u64)usecs * NSEC_PER_USEC);
