@@ -11,13 +11,14 @@ import yaml
 from fake_shell import Answer, FakeShell
 
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
-from niclab.hosts.drivers.package_systems import package_system, read_changed_files, read_signer
+from niclab.hosts.drivers.package_systems import forgetting, package_system, read_changed_files, read_signer
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.settings.settings_records import ChangedFile, Package
 
 RECORDED: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "packages.yaml").read_text())
 NAME = "be2net-modules"
+KEY = "gpg-pubkey-1a-2b\n"
 OLD, NEW = (Package(NAME, version, "amd64", "installed", "1") for version in ("4.4.161.0", "12.0.0.0"))
 SYSTEMS = {"dnf": "ID=rocky\nID_LIKE='rhel centos fedora'\n", "zypper": "ID=sles\nID_LIKE=suse\n"}
 QUERY = r"rpm -q --qf '%{NAME} %{EPOCH} %{VERSION} %{RELEASE} %{ARCH}\n' be2net-modules"
@@ -57,6 +58,7 @@ def session(system: str, *entries: dict[str, Any], query: list[str | Answer] | N
     script["dnf --assumeno install..."] = script["zypper --non-interactive install --dry-run ..."] = ""
     script["dnf -q repoquery ..."] = "0:4.4.161.0-1\n\n0:12.0.0.0-1\n"
     script["zypper --non-interactive --quiet search ..."] = SEARCHED
+    script["rpm -qa gpg-pubkey"] = KEY
     script["modinfo -n be2net"] = "/lib/modules/6.1.0/kernel/be2net.ko\n"
     for entry in entries:
         script.setdefault(entry["command"], []).append(answer(entry))
@@ -215,9 +217,16 @@ def test_an_epoch_is_part_of_the_version() -> None:
 )
 def test_the_undo_brings_back_the_very_package(system: str, before: Package | None, command: str) -> None:
     made = session(system)
+    forgotten = f" && {forgetting(KEY)}"
     assert made.host.undo.package(NAME, before, "be2net") == (
-        f"{command} && modprobe -r be2net && modprobe be2net && sync"
+        f"{command}{forgotten} && modprobe -r be2net && modprobe be2net && sync"
     )
+
+
+def test_keys_that_are_none_are_refused() -> None:
+    assert "case '  ' in" in forgetting("")
+    with pytest.raises(ReadError, match=r"rpm -qa gpg-pubkey: .*expected gpg-pubkey-VERSION-RELEASE"):
+        forgetting("gpg-pubkey-1a-2b\ngpg-pubkey-'; reboot; '")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ def undo_on(release: str, before: Package | None = None) -> str:
     script |= {
         "zypper --non-interactive --quiet search ...": f"S | Name | Type | Version | Arch | Repository\n{OFFERED}\n"
     }
+    script |= {"rpm -qa gpg-pubkey": "gpg-pubkey-1a-2b\n"}
     return LinuxHost(FakeShell({**script}), "dut").undo.package(NAME, before, "be2net")
 
 
@@ -51,7 +52,12 @@ def run(undo: str, folder: Path, **tools: str) -> int:
     ).returncode
 
 
-RPM = f'case "$1" in -e) rm -f {NAME} ;; -V) ;; *) [ -e {NAME} ] ;; esac'
+RPM = f"""case "$*" in
+-qa*) printf "gpg-pubkey-%s\\n" 1a-2b 3c-4d ;;
+"-e gpg-pubkey-3c-4d" | -V*) ;;
+-e*) rm -f {NAME} ;;
+*) [ -e {NAME} ] ;;
+esac"""
 
 
 @pytest.mark.parametrize("tool", ["ID=rocky\nID_LIKE=rhel\n", "ID=sles\nID_LIKE=suse\n"])
@@ -59,6 +65,8 @@ def test_rpm_removes_what_was_not_there(tmp_path: Path, tool: str) -> None:
     """dnf and zypper would take along what needs it."""
     assert run(undo_on(tool), tmp_path, rpm=RPM) == 0
     assert (tmp_path / "module").read_text() == "inbox\n"
+    forgotten = [line for line in (tmp_path / "calls").read_text().splitlines() if "-e gpg-pubkey" in line]
+    assert forgotten == ["rpm -e gpg-pubkey-3c-4d"]
     needed = RPM.replace(f"rm -f {NAME}", "exit 1")
     assert run(undo_on(tool), tmp_path, rpm=needed) == 1
 

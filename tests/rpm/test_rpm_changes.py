@@ -38,6 +38,21 @@ def test_installing_upgrading_going_back_and_removing(rpm_server: Server) -> Non
     assert drivers.remove_package(NAME).refused is None
 
 
+def test_a_key_that_came_with_the_package_goes_with_it(vendor: tuple[Path, str]) -> None:
+    """With -y dnf trusts the key that a repository names; zypper asks, and takes none."""
+    with server_of("dnf", vendor[0]) as made:
+        machine = made.machine
+        own = machine.must("rpm -qa gpg-pubkey").split()
+        assert undo(made, None) == 0 and machine.must("rpm -qa gpg-pubkey").split() == own != []
+        machine.must("rpm -e gpg-pubkey")
+        script = made.host.undo.package(NAME, None, "be2net")
+        made.has(NAME, NEW)
+        assert machine.must("rpm -qa gpg-pubkey").split() == own
+        for _ in range(2):
+            machine.must(script)
+            assert machine.must("rpm -qa gpg-pubkey") == "" and made.installed() == []
+
+
 def test_a_mirror_serves_the_package(vendor: tuple[Path, str]) -> None:
     with web(vendor[0] / "srv/vendor/rpm") as url:
         for tool in ("dnf", "zypper"):

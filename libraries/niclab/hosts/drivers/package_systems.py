@@ -79,6 +79,9 @@ class PackageSystem(Protocol):
     def restoring(self, name: str, before: Package | None) -> str:
         """Return an idempotent command that brings a package back to what it was."""
 
+    def keys(self) -> str | None:
+        """Return the command that lists the keys that the system trusts; None where no installation brings one."""
+
 
 @dataclass(frozen=True)
 class Apt:
@@ -160,6 +163,9 @@ class Apt:
             words = f"apt-get -q {_WAITING} --yes --allow-downgrades install {name}={before.full_version}"
         return f"{_APT_AFTER_A_KILL} && {words}"
 
+    def keys(self) -> None:
+        return None
+
 
 _WAITING = "-o DPkg::Lock::Timeout=300"
 _APT_AFTER_A_KILL = (
@@ -226,6 +232,9 @@ class _Rpm(ABC):
         left = f'case $({wanted}) in "{version};") {sound} ;; *\\;*\\;) {gone} --nodeps ;; esac'
         install = self.installing(name, before.full_version)
         return f'{{ {left} && {{ [ "$({wanted})" = "{version};" ] || {install}; }}; }}'
+
+    def keys(self) -> str:
+        return _KEYS  # dnf -y takes the key that a repository names, for ever
 
     @abstractmethod
     def installing(self, name: str, version: str) -> str: ...
@@ -370,7 +379,24 @@ _VERIFIED = re.compile(
 )
 _UNMET = re.compile(r"Unsatisfied dependencies for |\S+ is needed by |\t")
 
+_KEYS, _KEY_PACKAGE = "rpm -qa gpg-pubkey", re.compile(r"gpg-pubkey-[0-9a-f]+-[0-9a-f]+")
 _KEY = re.compile(r"[Kk]ey ID ([0-9a-f]{8,40})")
+
+
+def forgetting(known: str) -> str:
+    """Return an idempotent command that takes its trust from all keys but those of a list.
+
+    Args:
+        known: What :meth:`PackageSystem.keys` has printed.
+
+    Raises:
+        ReadError: It is no such list.
+    """
+    words = known.split()
+    if not all(map(_KEY_PACKAGE.fullmatch, words)):
+        raise unreadable(_KEYS, "text", known, "gpg-pubkey-VERSION-RELEASE in each line")
+    kept = "*) rpm -e $k || exit ;; esac; done"
+    return f"{_KEYS} | while read -r k; do case ' {' '.join(words)} ' in *\" $k \"*) ;; {kept}"
 
 
 def read_signer(text: str) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from niclab.core.undo import SLOW_DEADLINE_S
 from niclab.core.verdict import BenchFault
 from niclab.hosts.command_words import interface_name, ip_cidr, module_name, pci_address
-from niclab.hosts.drivers.package_systems import PackageSystem
+from niclab.hosts.drivers.package_systems import PackageSystem, forgetting
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import HostLinks, Shell
 from niclab.hosts.links.linux import _ARP
@@ -114,7 +114,9 @@ class LinuxUndo(LinuxCommands):
         if before is not None and not self._is_offered(packages, self._named(name), before.full_version):
             said = f"{self.name}: package {name} {before.full_version} is installed, and no repository has it"
             raise BenchFault(f"{said}; expected a version that can be brought back")
-        back = packages.restoring(self._named(name), before)
+        back, keys = packages.restoring(self._named(name), before), packages.keys()
+        if keys is not None:
+            back += f" && {forgetting(self._run(keys))}"
         driver = module_name(self.name, module)
         unload = self.unload_driver(driver)
         if self._try(f"modinfo -n {driver}").exit_status != 0:
