@@ -84,3 +84,14 @@ class Filters(BenchLibrary):
             NotApplicable: The dut does not filter VLANs.
         """
         filters.vlans(self.run, logger.info)
+
+    @keyword("VLAN Filter Should Work In Every Word And Bit")
+    def vlan_filter_should_work_in_every_word_and_bit(self) -> None:
+        """Send frames of 128 VLANs to a port that is in them, one in each word of its table, and of their neighbours.
+
+        Raises:
+            CardFailure: Frames of an own VLAN are lost or have another tag, or those of another VLAN arrive.
+            BenchFault: A VLAN cannot be made or removed.
+            NotApplicable: The dut does not filter VLANs.
+        """
+        filters.vlans(self.run, logger.info, filters.TABLE, filters.PER_VLAN)

@@ -64,6 +64,7 @@ TESTS = {
     "all groups, further addresses": ("Ports Receive Every Group When Asked To", "Ports Receive Further Addresses"),
     "MAC address changed and back": ("Ports Receive At A Changed Address",),
     "VLAN filter": ("The VLAN Filter Passes The Own VLANs Only",),
+    "the table of VLANs": ("The VLAN Filter Works In Every Word And Bit",),
     "rings, coalescing, pause, queues, offloads under traffic": (CHANGES,),
     "pause frames that come": ("A Paused Port Stops Sending",),
     "memory of receive rings": ("The Largest Rings Fit In Memory",),

@@ -89,6 +89,7 @@ OFFENDS = {
     "optics-misread": "CARD-04 the module is read right",
     "degrade": "CARD-11 full load is carried for hours",
     "rx-mode-ignored": "CARD-10 a port receives every group, or everything, when asked to",
+    "vlan-word-dead": "CARD-10 a port receives the VLANs that it is in",
     "ring-leaks": "DEL-07 memory of rings comes back",
     "reload-leaks": "CARD-01 a driver that is loaded again and again loses no memory",
     "coalesce-coarse": "NFS-06 times of coalescing hold frames in proportion",

@@ -35,3 +35,7 @@ Ports Receive At A Changed Address
 The VLAN Filter Passes The Own VLANs Only
     [Tags]    touches:CARD-05    req:CARD-10/vlan
     VLAN Filter Should Pass The Own VLANs Only
+
+The VLAN Filter Works In Every Word And Bit
+    [Tags]    slow    touches:CARD-05    req:CARD-10/vlan-table
+    VLAN Filter Should Work In Every Word And Bit

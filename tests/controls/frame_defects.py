@@ -18,6 +18,7 @@ RELOADED = "Firmware That Runs After A Driver Reload Can Be Changed And Put Back
 CHELSIO = "chelsio-t580-cr"
 CHANGES, LOAD = "Traffic Survives Changes Of Settings", "Every Path Carries Full Load In Both Directions"
 FILTERED, LARGEST = "The VLAN Filter Passes The Own VLANs Only", "Frames Of The Largest Sizes Arrive"
+WORDS = "The VLAN Filter Works In Every Word And Bit"
 WHOLE = "The Whole Self Test Passes"
 PAUSED, STOPS = "Pause Frames Can Be Switched", "A Paused Port Stops Sending"
 SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
@@ -68,6 +69,14 @@ FRAME_DEFECTS = (
     Defect(BROADCOM, ("card:dut.p0", "counter-wraps=22"), red(LOAD), "backwards", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "pause-storm=1"), red(CARRIES), "pings", tests=(UP, CARRIES), into=CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
+    Defect(
+        EMULEX,
+        ("card:dut.p0", "vlan-word-dead=60"),
+        red(WORDS),
+        "VLAN 1916",
+        tests=(WORDS, FILTERED, CARRIES),
+        full=True,
+    ),
     Defect("intel-82574l", ("cable:a.dut", "rate_factor=0.02"), red(LOAD), "full load", tests=(LOAD, UP)),
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "jumbo-drop=4096"), red(LARGEST), "", tests=(LARGEST, ONCE), full=True),

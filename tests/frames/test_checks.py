@@ -250,3 +250,9 @@ def test_frames_that_may_be_lost_are_told_with_their_numbers(clean: Namespaces) 
     )
     assert spoilt.runs == [(number, 1) for number in range(spoilt.runs[0][0], 400, 10)]
     assert (spoilt.lost, spoilt.worst(50), spoilt.worst(51), spoilt.outside_of(12)) == (40, 5, 6, 28)
+
+
+def test_the_vlans_of_the_table_cover_each_word_and_each_bit_alike() -> None:
+    assert min(filters.TABLE) >= 1 and max(filters.TABLE) <= 4094
+    assert Counter(vid // 32 for vid in filters.TABLE) == dict.fromkeys(range(128), 1)
+    assert Counter(vid % 32 for vid in filters.TABLE) == dict.fromkeys(range(32), 4)

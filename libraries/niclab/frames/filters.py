@@ -49,6 +49,10 @@ HASH_LEAKS = 4
 """Assumption: of so many groups that were not joined, one in this many may have the hash of one that was."""
 ADDRESSES = 12
 VLANS = (2, 5, 127, 128, 1023, 2047, 2048, 4093)
+TABLE = tuple(32 * word + (word + 1) % 32 for word in range(128))
+"""One VLAN in each word of a table of 4096 bits, four at each bit: e1000e, igb and ixgbe have such a table (VFTA)."""
+PER_VLAN = 8
+"""Frames of each."""
 TOGETHER = 8
 SEED = 19
 
@@ -306,12 +310,14 @@ def _answers_at(run: Run, bench: FrameBench, now: dict[Port, str], before: dict[
     _from_peer(bench, sent, say)
 
 
-def vlans(run: Run, say: Say) -> None:
+def vlans(run: Run, say: Say, own: Sequence[int] = VLANS, per_vlan: int = COUNT) -> None:
     """Send frames of many VLANs to a port of the dut that is in some of them.
 
     Args:
         run: The current run.
         say: Takes what became of the frames.
+        own: Ids of the VLANs that it is in.
+        per_vlan: Frames of each VLAN.
 
     Raises:
         CardFailure: One of its own VLANs is lost, loses its tag, or another one gets through the filter; the filter is
@@ -325,7 +331,7 @@ def vlans(run: Run, say: Say) -> None:
     sender = bench.of(Role.PEER)[0]
     dut = DutPort(run, run.bench.partner(sender))
     with applied(run, Way(run.bench.paths[0], Role.DUT), _filter_on(dut)):
-        _filtered(run, bench, sender, dut, say)
+        _filtered(bench, sender, dut, own, per_vlan, say)
 
 
 def _filter_on(dut: DutPort) -> tuple[Setting, ...]:
@@ -352,12 +358,14 @@ def _filter_on(dut: DutPort) -> tuple[Setting, ...]:
     raise CardFailure(row.expected(dut, "is off and cannot be switched", "it on, and filters.vlan: exact"))
 
 
-def _filtered(run: Run, bench: FrameBench, sender: Port, dut: DutPort, say: Say) -> None:
-    others = sorted({vid + step for vid in VLANS for step in (1, 16)} - set(VLANS))
+def _filtered(bench: FrameBench, sender: Port, dut: DutPort, own: Sequence[int], per_vlan: int, say: Say) -> None:
+    def frames(vid: int) -> FrameStream:
+        return bench.frames(f"frames of VLAN {vid}", sender, per_vlan, SIZES, vlans=(vid,))
+
+    others = sorted({vid + step for vid in own for step in (1, 16)} - set(own))
     with ExitStack() as undoing:
-        made_for = upper_devices.vlans_without_addresses(run, dut.port, VLANS)
-        undoing.callback(lambda: blame(upper_devices.remove(run, made_for)))
-        own = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in VLANS]
-        made = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in others]
+        made_for = upper_devices.vlans_without_addresses(dut.run, dut.port, own)
+        undoing.callback(lambda: blame(upper_devices.remove(dut.run, made_for)))
         untagged = bench.frames("frames without tag", sender, COUNT, SIZES)
-        exchange(run, [untagged, *own, *(_only(each, Arrives.NONE) for each in made)], say)
+        foreign = (_only(frames(vid), Arrives.NONE) for vid in others)
+        exchange(dut.run, [untagged, *map(frames, own), *foreign], say)

@@ -109,6 +109,14 @@ static void checksum(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, 
 	}
 }
 
+/* Is the port in this VLAN? The defect: a word of the table is dead. */
+static bool passes(const struct vnet *v, u16 vid)
+{
+	u32 dead = vcard_fault(v->port, VCARD_FAULT_VLAN_WORD_DEAD);
+
+	return test_bit(vid, v->vlans) && (!dead || vid / 32 != dead - 1);
+}
+
 /* Takes the tag out or leaves it in; NULL when the frame is filtered or lost. */
 static struct sk_buff *vlan(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb)
 {
@@ -119,7 +127,7 @@ static struct sk_buff *vlan(struct vnet *v, struct vnet_queue *q, struct sk_buff
 	if (skb->protocol != htons(ETH_P_8021Q) || skb->len < VLAN_HLEN)
 		return skb;
 	vid = ntohs(((const struct vlan_hdr *)skb->data)->h_vlan_TCI) & VLAN_VID_MASK;
-	if (vid && !test_bit(vid, v->vlans) && !(vnet_modes(v) & IFF_PROMISC)) {
+	if (vid && !passes(v, vid) && !(vnet_modes(v) & IFF_PROMISC)) {
 		if (vcard_fault(v->port, VCARD_FAULT_VLAN_LEAK)) {
 			skb = skb_vlan_untag(skb);
 			if (skb)
