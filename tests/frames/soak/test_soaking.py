@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from niclab.frames.soak.soak_series import SoakFigure
 from niclab.frames.soak.soaking import Soaked, cycle_s, soak
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
+from niclab.transports import ConnectionLost
 
 GOOD = RoundTrips((100.0, 200.0, 300.0), (), 0)
 LATE = RoundTrips((100.0,), (LateTrip(0.7, LateAt.ASKER),), 0)
@@ -125,15 +127,25 @@ def test_trouble_of_a_kernel_ends_it(bench: FakeBench, taken: Run, clock: Clock)
     assert isinstance(found.events[0], CardFailure)
 
 
-def test_traffic_that_breaks_ends_it(taken: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def broken(*_: object) -> Iterator[None]:
-        raise BenchFault("peer: iperf3 ended early")
-        yield
+@pytest.mark.parametrize(
+    ("faults", "fault", "ends"),
+    [(2, BenchFault, False), (3, BenchFault, True), (1, ConnectionLost, True)],
+)
+def test_traffic_that_breaks_again_and_again_or_a_server_that_is_gone_ends_it(
+    taken: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch, faults: int, fault: type[BenchFault], ends: bool
+) -> None:
+    """Once in hours is noted, and what a card does afterwards is seen."""
+    loads, load = itertools.count(), soaking._loaded
 
-    monkeypatch.setattr(soaking.tcp, "steady", broken)
+    def broken(*arguments: Any) -> Any:
+        if next(loads) in range(1, 1 + faults):  # the first cycle is good
+            raise fault("peer: iperf3 ended early")
+        return load(*arguments)
+
+    monkeypatch.setattr(soaking, "_loaded", broken)
     found = soaked(taken, clock)
-    assert found.cycles == [] and [str(each) for each in found.events] == [found.ended] == ["peer: iperf3 ended early"]
+    assert [str(each) for each in found.events] == faults * ["peer: iperf3 ended early"]
+    assert bool(found.ended) is ends and (len(found.cycles) == 1) is ends
 
 
 def test_ports_that_carry_nothing_are_undecided(taken: Run, clock: Clock) -> None:

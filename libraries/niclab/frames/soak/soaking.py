@@ -24,6 +24,7 @@ from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.traffic.flows import tcp
+from niclab.transports import ConnectionLost
 from niclab.transports.bmc.bmc import SensorKind
 
 Finding = CardFailure | BenchFault | Undecided
@@ -33,6 +34,8 @@ SHORTEST_S, LONGEST_S = 20.0, 300.0
 LOADED_PART = 0.7
 """The loaded part of a cycle. The rest is single frames, questions to servers, and time that flows need to begin."""
 TRIPS_S, OWN_S = 2.0, 0.5
+FAULTS = 3
+"""Assumption: a bench on which so many cycles fail one after the other does not recover by itself."""
 SETTLES_S = 1.0
 """Assumption: TCP has found its rate by then."""
 
@@ -69,7 +72,7 @@ def soak(
     say: Callable[[str], object],
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Soak the card until the time is over, or a kernel or a server breaks.
+    """Soak the card until the time is over, a kernel or a server breaks, or :data:`FAULTS` cycles in turn fail.
 
     Args:
         run: The current run; its ports are prepared.
@@ -85,15 +88,18 @@ def soak(
         NotApplicable: A server does not run Linux.
     """
     soaked.wanted = full_load.wanted_load(run, soak_rates.PLAN)
-    begin_s, length_s = clock(), cycle_s(soaked.hours)
+    begin_s, length_s, faults = clock(), cycle_s(soaked.hours), 0
     while not soaked.ended and clock() - begin_s < soaked.hours * 3600:
         try:
             with _judged(run, soaked):
                 found = _cycle(run, length_s, soaked, say)
                 soaked.cycles.append(Cycle(clock() - begin_s, found))
+            faults = 0
         except BenchFault as fault:
             soaked.events.append(fault)
-            soaked.ended = str(fault)
+            faults += 1
+            if faults == FAULTS or isinstance(fault, ConnectionLost):
+                soaked.ended = str(fault)
         show()
 
 
