@@ -108,6 +108,10 @@ TESTS = {
     "a port that goes down under its functions": ("Virtual Functions Survive Their Port",),
     "every queue works, flows are spread": (SPREAD,),
     "indirection table": ("Flows Follow The Indirection Table",),
+    "interrupt of each queue": (
+        "Each Queue Raises Its Own Interrupt",
+        "Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again",
+    ),
     "table after down and up, ring, number of queues, refused change": (AFTER,),
     "after the driver is loaded again": ("Flows Spread Over Every Queue When The Driver Is Loaded Again",),
     "hash key": ("Flows Come By The Queues That The Key Predicts",),
