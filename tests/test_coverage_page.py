@@ -104,8 +104,13 @@ TESTS = {
     "frames of every function": ("Virtual Functions Carry Their Own Frames",),
     "spoofed source addresses": ("Virtual Functions Refuse Spoofed Addresses",),
     "VLAN of a function": ("Virtual Functions Keep Their VLAN",),
+    "VLAN tags that a function makes itself": ("Virtual Functions Send In No Other VLAN",),
     "functions that come and go": ("Virtual Functions Leave Other Ports",),
     "a port that goes down under its functions": ("Virtual Functions Survive Their Port",),
+    "functions that are removed while they send": ("Virtual Functions Go While They Send",),
+    "driver of a port loaded again under its functions": (
+        "Virtual Functions Are Made Again When The Driver Is Loaded Again",
+    ),
     "every queue works, flows are spread": (SPREAD,),
     "indirection table": ("Flows Follow The Indirection Table",),
     "interrupt of each queue": (

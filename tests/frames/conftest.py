@@ -8,6 +8,7 @@ import network_namespaces
 import pytest
 from fake_bench import FakeBench
 from fake_settings import with_sheet
+from macvlans import macvlans
 from namespaces import Namespaces
 from queue_cards import Made, QueueCard, QueueCards
 
@@ -16,6 +17,8 @@ from niclab.frames import spec
 from niclab.frames.queues import queue_ports
 from niclab.frames.queues.flow_agents import FlowAgents
 from niclab.run.run import Run
+
+__all__ = ["macvlans"]
 
 
 @pytest.fixture(scope="session")
