@@ -6,7 +6,7 @@ from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
-from niclab.frames.queues import hash_checks, queue_changes, receive_queues
+from niclab.frames.queues import hash_checks, queue_changes, receive_queues, vectors
 
 
 @library(scope="GLOBAL")
@@ -44,6 +44,16 @@ class ReceiveQueues(BenchLibrary):
                 a queue counts otherwise.
         """
         receive_queues.follow_table(self.run, logger.info)
+
+    @keyword
+    def each_queue_should_raise_its_own_interrupt(self) -> None:
+        """Give the whole table to one queue after the other: the interrupt vector of that queue counts, and no other's.
+
+        Raises:
+            CardFailure: A queue's frames raise no interrupt or another queue's, or do not come by the queue.
+            NotApplicable: The driver has no vector for each queue.
+        """
+        vectors.own_vectors(self.run, logger.info)
 
     @keyword
     def flows_should_follow_the_table_after_changes(self) -> None:

@@ -6,7 +6,7 @@ from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
-from niclab.frames.functions import function_checks
+from niclab.frames.functions import function_checks, function_leaving
 
 
 @library(scope="GLOBAL")
@@ -64,6 +64,34 @@ class VirtualFunctions(BenchLibrary):
             NotApplicable: The driver puts no function into a VLAN.
         """
         function_checks.keep_their_vlan(self.run, logger.info)
+
+    @keyword("Functions Should Send In Their VLAN Only")
+    def functions_should_send_in_their_vlan_only(self) -> None:
+        """Put a function into a VLAN, and send frames from it that have a tag of another VLAN.
+
+        Raises:
+            CardFailure: One gets out in another VLAN, or a frame without a tag does not.
+            NotApplicable: The driver puts no function into a VLAN.
+        """
+        function_checks.send_in_their_vlan(self.run, logger.info)
+
+    @keyword
+    def functions_should_go_while_they_send(self) -> None:
+        """Remove functions that send while frames flow over the other ports, and make them again.
+
+        Raises:
+            CardFailure: They do not go or come again, or a frame of another port, or any frame afterwards, is lost.
+        """
+        function_leaving.leave_under_traffic(self.run, logger.info)
+
+    @keyword
+    def functions_should_be_made_again_after_a_reload(self) -> None:
+        """Load the driver again while a port has functions: the port carries frames, and new functions do.
+
+        Raises:
+            CardFailure: The driver, a link or functions do not come again, or a frame is lost.
+        """
+        function_leaving.return_after_reload(self.run, logger.info)
 
     @keyword
     def functions_should_leave_other_ports(self) -> None:

@@ -79,6 +79,7 @@ OFFENDS = {
     "rx-burst": "CARD-11 full load is carried without a stall",
     "hash-stuck": "CARD-06 every queue carries traffic",
     "queue-dead": "CARD-06 every queue carries traffic",
+    "vector-lost": "CARD-13 every queue raises its own interrupt",
     "table-entry-lost": "CARD-06 every queue carries the traffic it is given",
     "rx-pause-ignored": "CARD-16 a port that is asked to pause does",
     "rx-pause-stays": "CARD-16 a port that is not to pause does not",

@@ -23,6 +23,10 @@ Virtual Functions Keep Their VLAN
     [Tags]    touches:CARD-05    req:CARD-19/vlan
     Functions Should Keep Their VLAN
 
+Virtual Functions Send In No Other VLAN
+    [Tags]    touches:CARD-05    req:CARD-19/vlan-sent
+    Functions Should Send In Their VLAN Only
+
 Virtual Functions Leave Other Ports
     [Tags]    req:CARD-19/others
     Functions Should Leave Other Ports
@@ -30,3 +34,11 @@ Virtual Functions Leave Other Ports
 Virtual Functions Survive Their Port
     [Tags]    req:CARD-19/port
     Functions Should Survive Their Port
+
+Virtual Functions Go While They Send
+    [Tags]    slow    req:CARD-19/removed
+    Functions Should Go While They Send
+
+Virtual Functions Are Made Again When The Driver Is Loaded Again
+    [Tags]    slow    req:CARD-19/reload
+    Functions Should Be Made Again After A Reload

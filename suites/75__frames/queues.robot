@@ -18,6 +18,16 @@ Flows Follow The Indirection Table
     [Tags]    allure.severity:critical    req:CARD-13/table
     Flows Should Follow The Indirection Table
 
+Each Queue Raises Its Own Interrupt
+    [Tags]    req:CARD-13/vectors
+    Each Queue Should Raise Its Own Interrupt
+
+Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again
+    [Tags]    slow    req:CARD-13/vectors-reload
+    Reload The Driver
+    Every Link Should Be Up
+    Each Queue Should Raise Its Own Interrupt
+
 Flows Follow The Table After Changes
     [Tags]    req:CARD-13/changes
     Flows Should Follow The Table After Changes

@@ -24,6 +24,8 @@ PAUSED, STOPS = "Pause Frames Can Be Switched", "A Paused Port Stops Sending"
 SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
 RELOADED_SPREAD = "Flows Spread Over Every Queue When The Driver Is Loaded Again"
 STEERED = "Flows Follow The Table After Changes"
+OWN_VECTOR = "Each Queue Raises Its Own Interrupt"
+VECTOR_AGAIN = "Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again"
 SEGMENTS = "Segments Of TCP Over IPv4 Are Right On The Wire"
 WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The Wire"
 TAGS_IN = "Received Tags Are Those That Were Sent"
@@ -106,6 +108,15 @@ FRAME_DEFECTS = (
         "queue",
         tests=(RELOADED_SPREAD, UP),
         full=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "vector-lost=2"),
+        red(OWN_VECTOR, VECTOR_AGAIN),
+        "raised interrupts of other queues, queue 2: ",
+        tests=(OWN_VECTOR, VECTOR_AGAIN, SPREAD),
+        full=True,
+        reload=True,
     ),
     _frames("table-entry-lost=128", (TABLE, STEERED), "queue", CARRIES, SPREAD),
     _frames("irq-lost=20", (ALONE,), "had answers that its program got late", UP),

@@ -266,6 +266,8 @@ _FOREIGN_VLAN = """\
 [ "$(cat "/sys/class/net/${port}v1/carrier")" != 1 ] || ip link show dev "$port" | grep -q "vf 1 .*vlan 7" ||
 ip link set dev "$port" vf 1 vlan 7"""
 """Only when it has a link: igb of Linux 6.1 locks up where a VLAN is set while it makes functions."""
+_NO_VLAN = """\
+! ip link show dev "$port" | grep -q "vf 0 .*vlan 100" || ip link set dev "$port" vf 0 vlan 0"""
 FUNCTIONS = (
     shell(
         "six-functions",
@@ -277,6 +279,21 @@ FUNCTIONS = (
     ),
     meddles("function-in-vlan", _FOREIGN_VLAN, "Virtual Functions Carry Their Own Frames", "to its own address: 0 of"),
     meddles("function-in-other-vlan", _FOREIGN_VLAN, "Virtual Functions Keep Their VLAN", "frames next to the VLAN"),
+    shell(
+        "function-out-of-vlan",
+        "Virtual Functions Send In No Other VLAN",
+        CARD,
+        "got out to peer",
+        do=_MEDDLES.replace("virtfn1", "virtfn0").format(_NO_VLAN),
+        undo="rm -f /run/meddles",
+    ),
+    fault("cable:b.dut", "loss=0.3", "Virtual Functions Go While They Send", CARD, "frames of another port"),
+    meddles(
+        "made-again-in-vlan",
+        _FOREIGN_VLAN,
+        "Virtual Functions Are Made Again When The Driver Is Loaded Again",
+        "to its own address: 0 of",
+    ),
     meddles(
         "function-without-link",
         'ip link set dev "${port}v1" down',

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import network_namespaces
 import pytest
+from fake_bench import FakeBench
+from fake_settings import with_sheet
+from macvlans import macvlans
 from namespaces import Namespaces
+from queue_cards import Made, QueueCard, QueueCards
 
+from niclab.core.wait import Deadline
 from niclab.frames import spec
+from niclab.frames.queues import queue_ports
+from niclab.frames.queues.flow_agents import FlowAgents
+from niclab.run.run import Run
+
+__all__ = ["macvlans"]
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +35,18 @@ def clean(namespaces: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     monkeypatch.setattr(spec, "QUIET_S", 0.5)
     yield namespaces
     namespaces.spoil("")
+
+
+@pytest.fixture
+def made(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Puts cards into the dut; its sheet knows that they can have eight queues."""
+    with_sheet(bench, taken)
+    monkeypatch.setattr(queue_ports, "Deadline", lambda _: Deadline(0.01))
+    monkeypatch.setattr(queue_ports, "pause", lambda _: None)
+
+    def put_in(card: Callable[[], QueueCard]) -> QueueCards:
+        cards = QueueCards(bench, card)
+        monkeypatch.setattr(FlowAgents, "exchange", lambda agents, flows: cards.exchange(agents._run, flows))
+        return cards
+
+    return put_in

@@ -61,6 +61,14 @@ class QueueCard:
     stays_when_restored: bool = False
     dies_when_up: int | None = None
 
+    vectors: str = "{iface}-TxRx-{queue}"
+    """Name of each vector: another one where it has no place for the queue."""
+    raises: Mapping[int, int | None] = field(default_factory=dict)
+    """Queue -> that whose interrupt its frames raise; None: none."""
+    frames_per_interrupt: int = 8
+    housekeeping: int = 1
+    interrupts: dict[int, int] = field(default_factory=dict)
+
     configured: bool = False
     key: bytes = KEY
     table: list[int] = field(default_factory=list)
@@ -69,6 +77,7 @@ class QueueCard:
 
     def __post_init__(self) -> None:
         self.counted = dict.fromkeys(range(self.rings), 1000)
+        self.interrupts = dict.fromkeys(range(self.rings), 77)
         self.write(self.default)
 
     @property
@@ -98,6 +107,13 @@ class QueueCard:
         if self.own_table_when_resized or self.own_table_when_up or not self.configured:
             self.write(self.default)
         return True
+
+    def raise_interrupts(self, queues: Sequence[int]) -> None:
+        self.interrupts = {queue: count + self.housekeeping for queue, count in self.interrupts.items()}
+        for queue in queues[:: self.frames_per_interrupt]:
+            raised = self.raises.get(queue, queue)
+            if raised is not None:
+                self.interrupts[raised] += 1
 
     def deal(self, flows: Flows, number: int) -> int | None:
         fields = (self.fields or FOUR)[flows.kind]
@@ -158,6 +174,7 @@ class QueueCards:
                     came.queues[number] = queue
                 else:
                     came.unnoted.add(number)
+            card.raise_interrupts(list(came.queues.values()))
             card.counted[0] += 3 + card.miscounts
             self.sent.append(one)
             found.append(came)
@@ -217,6 +234,8 @@ class QueueCards:
 
     def _command(self, command: str) -> str:
         words = command.split()
+        if command == "cat /proc/interrupts":
+            return self._interrupts()
         if command.startswith("restore ") and "never back" not in self.settings.faults:
             for iface, each in self.cards.items():
                 each.resize(self.settings._kept[int(words[1])][iface].queues)
@@ -231,6 +250,18 @@ class QueueCards:
         elif words[1] == "fields":
             card.fields = kept.fields
         return "put back"
+
+    def _interrupts(self) -> str:
+        """Two CPUs; each port has a vector of its own before those of its queues."""
+        rows, number = ["            CPU0       CPU1"], 24
+        for iface, card in self.cards.items():
+            names = {card.vectors.format(iface=iface, queue=queue): queue for queue in card.interrupts}
+            rows.append(f"  {number}:  5  0  PCI-MSIX-0000:00:02.0  0-edge  {iface}")
+            for name, queue in names.items():
+                number += 1
+                rows.append(f"  {number}:  0  {card.interrupts[queue]}  PCI-MSIX-0000:00:02.0  {number}-edge  {name}")
+            number += 1
+        return "\n".join(rows) + "\n"
 
 
 def igb() -> QueueCard:
@@ -257,6 +288,7 @@ def sfc_siena() -> QueueCard:
     return QueueCard(key_bytes=16, fields_settable=False)
 
 
+Made = Callable[[Callable[[], QueueCard]], QueueCards]
 DRIVERS = {each.__name__: each for each in (igb, ixgbe, bnx2x, cxgb4, be2net, sfc_siena)}
 WITHOUT_CHANNELS = ("cxgb4", "sfc_siena")
 

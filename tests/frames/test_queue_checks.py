@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 from fake_bench import FakeBench
-from fake_settings import with_sheet
-from queue_cards import DRIVERS, WITHOUT_CHANNELS, QueueCard, QueueCards, spoilt, virtual
+from queue_cards import DRIVERS, WITHOUT_CHANNELS, Made, QueueCard, QueueCards, spoilt, virtual
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.core.wait import Deadline
-from niclab.frames.queues import queue_ports
 from niclab.frames.queues.flow_agents import Came, FlowAgents, Flows
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.settings_records import Attempt
@@ -23,7 +20,6 @@ from niclab.run.run import Run
 from ReceiveQueues import ReceiveQueues
 
 Checks = Callable[[ReceiveQueues], object]
-Made = Callable[[Callable[[], QueueCard]], QueueCards]
 Unnoted = Callable[[Flows, int], Sequence[int]]
 
 SPREAD: Checks = ReceiveQueues.flows_should_spread_over_every_queue
@@ -34,21 +30,6 @@ FIELDS: Checks = ReceiveQueues.hash_fields_should_be_settable
 ALWAYS = (SPREAD, TABLE, CHANGES)
 
 
-@pytest.fixture
-def made(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Made:
-    """Puts cards into the dut; its sheet knows that they can have eight queues."""
-    with_sheet(bench, taken)
-    monkeypatch.setattr(queue_ports, "Deadline", lambda _: Deadline(0.01))
-    monkeypatch.setattr(queue_ports, "pause", lambda _: None)
-
-    def put_in(card: Callable[[], QueueCard]) -> QueueCards:
-        cards = QueueCards(bench, card)
-        monkeypatch.setattr(FlowAgents, "exchange", lambda agents, flows: cards.exchange(agents._run, flows))
-        return cards
-
-    return put_in
-
-
 def failure(check: Checks) -> str:
     with pytest.raises(CardFailure) as caught:
         check(ReceiveQueues())
@@ -56,7 +37,7 @@ def failure(check: Checks) -> str:
 
 
 def state(cards: QueueCards) -> list[dict[str, Any]]:
-    left_out = ("counted", "table", "written")
+    left_out = ("counted", "interrupts", "table", "written")
     return [
         {name: value for name, value in vars(each).items() if name not in left_out} for each in cards.cards.values()
     ]

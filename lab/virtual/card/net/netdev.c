@@ -48,26 +48,40 @@ static void stats(struct net_device *dev, struct rtnl_link_stats64 *s)
 	s->rx_errors = s->rx_length_errors;
 }
 
+/* The queue whose vector a queue raises. The defect: that of the next one, from the next start of the port on. */
+static struct vnet_queue *raised_by(struct vnet_queue *q)
+{
+	struct vnet *v = q->v;
+	bool lost = v->lost_vector == q->index + 1 && vcard_fault(v->port, VCARD_FAULT_VECTOR_LOST) == q->index + 1;
+
+	return lost ? &v->queue[(q->index + 1) % v->channels] : q;
+}
+
 /* The card's event: its own clock has come, or, without MSI-X, the same on the interrupt line. */
 static enum hrtimer_restart raise_interrupt(struct hrtimer *timer)
 {
 	struct vnet_queue *q = container_of(timer, struct vnet_queue, interrupt);
+	int irq = raised_by(q)->irq;
 
 	WRITE_ONCE(q->armed, false);
 	if (!vcard_alive(q->v->port) || vnet_interrupt_lost(q->v))
 		return HRTIMER_NORESTART;
-	if (q->irq > 0)
-		generic_handle_irq(q->irq);
+	if (irq > 0)
+		generic_handle_irq(irq);
 	return HRTIMER_NORESTART;
 }
 
 static irqreturn_t interrupt(int irq, void *data)
 {
-	struct vnet_queue *q = data;
+	struct vnet_queue *q = data, *before = &q->v->queue[(q->index ?: q->v->channels) - 1];
 
 	q->last_interrupt = ktime_get_ns();
 	q->count[VC_INTERRUPTS]++;
 	napi_schedule(&q->napi);
+	if (before != q && raised_by(before) == q) {
+		before->last_interrupt = q->last_interrupt;
+		napi_schedule(&before->napi);
+	}
 	return IRQ_HANDLED;
 }
 
@@ -148,6 +162,7 @@ int vnet_open(struct net_device *dev)
 		return err;
 	v->mtu_changed = v->ring_changed = v->was_promiscuous = false;
 	v->dead_queue = vcard_fault(v->port, VCARD_FAULT_QUEUE_DEAD);
+	v->lost_vector = vcard_fault(v->port, VCARD_FAULT_VECTOR_LOST);
 	v->carrier_lost_at = 0;
 	for (i = 0; i < v->channels; i++)
 		napi_enable(&v->queue[i].napi);

@@ -106,6 +106,7 @@ struct vnet {
 	u64 degrades_since;
 	u64 reorder, flips, twins, cuts, uncounted, tx_flips, tx_twins, interrupts, module_reads, eeprom_reads;
 	u32 dead_queue;				/* n: the n-th did not start */
+	u32 lost_vector;			/* n: the n-th queue raises the interrupt of the next one */
 	u8 leftover[ETH_ZLEN];			/* the beginning of the last frame that needed no padding */
 	unsigned int first_vector;
 	struct vnet_queue queue[VNET_QUEUES];

@@ -36,7 +36,7 @@ SEEN_WITHIN_S = 10.0
 (Linux kernel 6.1, igbvf/netdev.c, igbvf_watchdog_task())."""
 
 
-class _Sending:
+class Sending:
     """Streams between the peer, a port of the dut and its functions, so slow that all of them fit on the wire."""
 
     def __init__(self, run: Run, port: Port, functions: Sequence[Port]) -> None:
@@ -57,12 +57,12 @@ class _Sending:
         ]
 
 
-def _first(run: Run) -> Port:
+def first_port(run: Run) -> Port:
     """The port of a check that takes all functions, or long: those of two functions ask every port for frames."""
     return run.bench.end(run.bench.paths[0], Role.DUT)
 
 
-def _few(run: Run, port: Port) -> int:
+def few(run: Run, port: Port) -> int:
     """Count the functions of a check whose question more of them would only repeat."""
     return min(FEW, offered(run, port).most)
 
@@ -106,9 +106,9 @@ def carry_frames(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A frame is lost or damaged, comes twice, out of order, or to another function or port.
     """
-    port = _first(run)
+    port = first_port(run)
     with made(run, port, offered(run, port).most, say) as functions:
-        sending = _Sending(run, port, functions)
+        sending = Sending(run, port, functions)
         (nobody,) = strange_addresses(1, SEED)
         strange = sending.stream("frames to a strange address", sending.peer, port, destination=nobody)
         inside = [sending.stream("frames inside of the card", *ends) for ends in pairwise(functions)]
@@ -138,12 +138,12 @@ def refuse_spoofed(run: Run, say: Say) -> None:
 
 
 def _refuse_spoofed(run: Run, port: Port, say: Say) -> None:
-    few = _few(run, port)
+    count = few(run, port)
     if declared := run.bench.deviation(run.card.name, SiliconFact.SPOOF_CHECK):
         raise declared.verdict("refused")
-    with made(run, port, few, say) as functions:
-        sending = _Sending(run, port, functions)
-        for number in range(few):
+    with made(run, port, count, say) as functions:
+        sending = Sending(run, port, functions)
+        for number in range(count):
             _require_spoof_check(run, port, number)
         (strange,) = strange_addresses(1, SEED + 1)
         right = [sending.stream("frames from its own address", each, sending.peer) for each in functions]
@@ -193,8 +193,8 @@ def keep_their_vlan(run: Run, say: Say) -> None:
 
 
 def _keep_vlan(run: Run, port: Port, say: Say) -> None:
-    with made(run, port, _few(run, port), say) as functions, ExitStack() as undoing:
-        sending = _Sending(run, port, functions)
+    with made(run, port, few(run, port), say) as functions, ExitStack() as undoing:
+        sending = Sending(run, port, functions)
         inside, *outside = functions
         _set_vlan(run, port)
         tagged = upper_devices.vlans_without_addresses(run, sending.peer, (VLAN, OTHER_VLAN))
@@ -211,6 +211,57 @@ def _keep_vlan(run: Run, port: Port, say: Say) -> None:
             for ends in ((sending.peer, each), (each, sending.peer))
         ]
         exchange(run, [replace(out, tags=(VLAN,)), replace(own, tags=()), *others, *untouched], say)
+
+
+def send_in_their_vlan(run: Run, say: Say) -> None:
+    """Put a function into a VLAN, and send frames from it that have a tag of another VLAN already.
+
+    They may be dropped, or leave in the function's own VLAN, with its tag before theirs.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: One gets out in another VLAN or in none, the VLAN is not taken, or a frame without a tag is lost.
+    """
+    each_port(run, lambda port: _send_in_vlan(run, port, say))
+
+
+def _send_in_vlan(run: Run, port: Port, say: Say) -> None:
+    with made(run, port, 1, say) as functions, ExitStack() as undoing:
+        sending = Sending(run, port, functions)
+        _set_vlan(run, port)
+        tagged = upper_devices.vlans_without_addresses(run, sending.peer, (VLAN, OTHER_VLAN))
+        undoing.callback(lambda: blame(upper_devices.remove(run, tagged)))
+        name = f"frames with a tag of VLAN {OTHER_VLAN}"
+        spoofed = sending.stream(name, functions[0], sending.peer, vlans=(OTHER_VLAN,))
+        ledger, _ = exchange(run, [replace(spoofed, at_port=Arrives.ANY)], say)
+        fail_with([problem for leg in ledger.legs for problem in _got_out_of_vlan(leg)])
+        own = sending.stream(f"frames of VLAN {VLAN} without tag", functions[0], sending.peer)
+        exchange(run, [replace(own, tags=(VLAN,))], say)
+
+
+def _got_out_of_vlan(leg: Leg) -> list[str]:
+    """The frames whose outer tag is not that of the function's VLAN."""
+    found = list[str]()
+    for flow, came in leg.arrived.items():
+        others = {tags: n for tags, n in came.tags.items() if vlan_id(tags) != VLAN}
+        if others:
+            shown = ", ".join(f"{tags or 'none'} ({n})" for tags, n in sorted(others.items()))
+            said = f"{leg.sender.place}: {sum(others.values())} of {leg.sent[flow].frames} {leg.streams[flow].name}"
+            said = f"{said} got out to {leg.receiver.name}, with tags {shown}, while its port has put it into"
+            found.append(f"{said} VLAN {VLAN}; expected none but in that")
+    return found
+
+
+def vlan_id(tags: str) -> int:
+    """The VLAN of a frame: that of its outer tag, 0 without one.
+
+    Args:
+        tags: Its tags as the receiver says them: ``100.101``.
+    """
+    return int(tags.partition(".")[0] or 0) & 0xFFF
 
 
 def _set_vlan(run: Run, port: Port) -> None:
@@ -234,7 +285,7 @@ def leave_other_ports(run: Run, say: Say) -> None:
         CardFailure: A frame of another port is lost or damaged, or they are not made or do not go.
         NotApplicable: The dut has one port on a path.
     """
-    port = _first(run)
+    port = first_port(run)
     most, bench = offered(run, port).most, FrameBench(run)
     others = [each for each in bench.ports if each not in (port, run.bench.partner(port))]
     if not others:
@@ -259,12 +310,12 @@ def survive_their_port(run: Run, say: Say) -> None:
     Raises:
         CardFailure: A link does not return in time, or frames do not pass.
     """
-    port = _first(run)
-    with made(run, port, _few(run, port), say) as functions:
+    port = first_port(run)
+    with made(run, port, few(run, port), say) as functions:
         host, iface = dut(run), run.interface(port)
         with put_back(run, run.server_of(port), port.name, f"{iface} goes down", host.undo.link(iface, True), iface):
             host.links.set_link(iface, False)
             kept = len(host.links.await_carriers([run.interface(each) for each in functions], False, SEEN_WITHIN_S))
             say(f"{port.name} was down: {kept} of {len(functions)} virtual functions keep their carrier")
         require_links(run, port, functions, say)
-        exchange(run, _Sending(run, port, functions).both_ways(), say)
+        exchange(run, Sending(run, port, functions).both_ways(), say)

@@ -123,20 +123,43 @@ def made(run: Run, port: Port, count: int, say: Say) -> Iterator[list[Port]]:
     """
     host, what = dut(run), f"{count} virtual functions are made"
     restoring = host.functions.restoring(port.pci)
-    functions = list[Port]()
-    try:
-        with put_back(run, run.server_of(port), port.name, what, restoring, deadline_s=MADE_WITHIN_S):
-            functions += _made(run, port, count)
-            for each in functions:
-                host.links.set_link(run.interface(each), True)
-            require_links(run, port, functions, say)
-            yield functions
-    finally:
-        for each in functions:
-            run.interfaces.pop(each, None)
+    with (
+        put_back(run, run.server_of(port), port.name, what, restoring, deadline_s=MADE_WITHIN_S),
+        made_again(run, port, count, say) as functions,
+    ):
+        yield functions
     if left := host.functions.functions(port.pci):
         raise CardFailure(f"{port.place}: {len(left)} virtual functions are left when they were removed")
     carrier.expect(run, [port, run.bench.partner(port)], up=True, began=time.monotonic(), say=say)
+
+
+@contextmanager
+def made_again(run: Run, port: Port, count: int, say: Say) -> Iterator[list[Port]]:
+    """Let a port of the dut have virtual functions, as :func:`made`, which removes these as well.
+
+    Args:
+        run: The current run.
+        port: The port, of which the functions that ``made`` has made are gone.
+        count: How many.
+        say: Takes what was seen of each.
+
+    Yields:
+        A port of the dut for each function.
+
+    Raises:
+        CardFailure: They are refused, are fewer than asked for, or get no interface or no link in time.
+        BenchFault: The dut does not answer, or the server has no PCI resources for them.
+    """
+    functions = list[Port]()
+    try:
+        functions += _made(run, port, count)
+        for each in functions:
+            dut(run).links.set_link(run.interface(each), True)
+        require_links(run, port, functions, say)
+        yield functions
+    finally:
+        for each in functions:
+            run.interfaces.pop(each, None)
 
 
 def require_links(run: Run, port: Port, functions: Sequence[Port], say: Say) -> None:

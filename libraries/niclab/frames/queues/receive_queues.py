@@ -70,28 +70,35 @@ def follow_table(run: Run, say: Say) -> None:
     """
     ports, without = queue_ports(run)
     with Findings() as findings:
-        counts = _judge_own_tables(run, ports, findings, say)
+        counts = judge_own_tables(run, ports, findings, say)
         findings.end()  # flows come: what is lost with another table is lost by that
         with ExitStack() as restoring:
             for port in ports:
                 restoring.enter_context(port.restored())
-            for turn in range(max(len(_turns(port)) for port in ports)):
+            for turn in range(max(len(turns_of(port)) for port in ports)):
                 counts = _steered(
-                    run, {port: _turns(port)[turn % len(_turns(port))] for port in ports}, counts, findings, say
+                    run, {port: turns_of(port)[turn % len(turns_of(port))] for port in ports}, counts, findings, say
                 )
-        _judge_own_tables(run, ports, findings, say)
+        judge_own_tables(run, ports, findings, say)
         findings.undecided += without
 
 
-def _turns(port: QueuePort) -> list[int]:
+def turns_of(port: QueuePort) -> list[int]:
+    """The queues of a port that are used, in their order."""
     queues, last = port.queues, len(port.queues) - 1
     if last < MOST_TURNS:
         return queues
     return [queues[round(turn * last / (MOST_TURNS - 1))] for turn in range(MOST_TURNS)]
 
 
-def _judge_own_tables(run: Run, ports: list[QueuePort], findings: Findings, say: Say) -> Counts:
+def judge_own_tables(run: Run, ports: list[QueuePort], findings: Findings, say: Say) -> Counts:
     """Flows are spread as the table as delivered says.
+
+    Args:
+        run: The current run.
+        ports: The ports.
+        findings: Takes what is wrong.
+        say: Takes what came by each queue.
 
     Returns:
         The counts of the queues, which hold all of these flows, also where a driver fetches them now and then.

@@ -161,7 +161,7 @@ class SteeringFiles:
         return f'! ( for owner in {mine} {mine}[-:]*; do [ ! -d "$owner" ] || exit 0; done; exit 1 )'
 
     def _interrupt_files(self, iface: str) -> list[str]:
-        irqs = irqs_of(_interrupts(self._shell, self._name), iface)
+        irqs = irqs_of(read_all(self._shell, self._name), iface)
         if not irqs:
             raise NotApplicable(f"{self._name}: no interrupt bears the name of {iface}")
         return [affinity_file(irq) for irq in irqs]
@@ -190,7 +190,7 @@ def arrived(shell: Shell, name: str, iface: str) -> dict[int, dict[int, int]]:
         NotApplicable: No interrupt bears its name.
         BenchFault: The interrupts of the host cannot be read.
     """
-    shown = _interrupts(shell, name)
+    shown = read_all(shell, name)
     mine = irqs_of(shown, iface)
     if not mine:
         raise NotApplicable(f"{name}: no interrupt bears the name of {iface}")
@@ -223,7 +223,16 @@ def arriving(shell: Shell, name: str, irqs: Iterable[int]) -> dict[int, frozense
     return found
 
 
-def _interrupts(shell: Shell, name: str) -> Interrupts:
+def read_all(shell: Shell, name: str) -> Interrupts:
+    """Read the interrupts of a host.
+
+    Args:
+        shell: Runs commands on the host.
+        name: Name of the host, for messages.
+
+    Raises:
+        BenchFault: They cannot be read.
+    """
     try:
         return read_interrupts(shell.run("cat /proc/interrupts", check=True).stdout)
     except ReadError as error:
