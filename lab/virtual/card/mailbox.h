@@ -169,7 +169,9 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(EEPROM_FLIPS,		74, "eeprom-flips",		PORT, "n: in every n-th read of the EEPROM a bit is wrong") \
 	X(MAC_BOOTS,		75, "mac-boots",		PORT, "1: each start of the server gives the port another MAC address") \
 	X(LOOK_DROPS_LINK,	76, "look-drops-link",		PORT, "the link goes and returns: 1: when registers are dumped, 2: when the light blinks") \
-	X(SG_ALIGNED,		77, "sg-aligned",		PORT, "bytes, a power of 2: a piece of a frame is fetched from a multiple of so many")
+	X(SG_ALIGNED,		77, "sg-aligned",		PORT, "bytes, a power of 2: a piece of a frame is fetched from a multiple of so many") \
+	X(TX_PAUSE_NEVER,	78, "tx-pause-never",		PORT, "1: the port asks for no pause, however full it is") \
+	X(TX_PAUSE_UNASKED,	79, "tx-pause-off-sends",	PORT, "1: a full port asks for a pause although that is off")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };
