@@ -21,6 +21,7 @@ from niclab.run.step_program import work
 
 PROTOCOL = 0x88B6
 """IEEE 802 local experimental ethertype 2."""
+MARK = b"NLFRfull"
 SIZE = 1514
 SENDERS = 2
 """Threads of an interface: the kernel works for one while another prepares its next frame."""
@@ -35,7 +36,7 @@ class Sender:
     def __init__(self, plan: dict[str, Any], seconds: float, count: int) -> None:
         self.sent, self._until, self._left = 0, time.monotonic() + seconds, count
         header = bytes.fromhex((plan["destination"] + plan["source"]).replace(":", ""))
-        self._frame = (header + struct.pack(">H", PROTOCOL)).ljust(SIZE, b"\0")
+        self._frame = (header + struct.pack(">H", PROTOCOL) + MARK).ljust(SIZE, b"\0")
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self._socket.bind((plan["iface"], 0))
         self._socket.settimeout(0.1)

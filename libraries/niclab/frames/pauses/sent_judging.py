@@ -86,6 +86,8 @@ def judge(off: Flood, on: Flood) -> tuple[Asking, str]:
 def _asked(off: Flood, on: Flood) -> tuple[Asking, str]:
     if not on.asked:
         return Asking.UNPROVEN, "the peer counted pause frames, and the dut's driver none"
+    if on.seen is None:
+        return Asking.UNPROVEN, "the peer's driver has no counter of the name on the sheet"
     if not on.seen:
         return Asking.UNPROVEN, "the dut's driver counted pause frames, and the peer none"
     if on.is_lossy and on.lost > KEPT_PART * off.lost:
