@@ -66,6 +66,7 @@ TESTS = {
     "VLAN filter": ("The VLAN Filter Passes The Own VLANs Only",),
     "rings, coalescing, pause, queues, offloads under traffic": (CHANGES,),
     "pause frames that come": ("A Paused Port Stops Sending",),
+    "pause frames that are sent": ("A Full Port Asks For Silence",),
     "memory of receive rings": ("The Largest Rings Fit In Memory",),
     "settings after down and up": (DOWN_UP,),
     "all ports, both directions, mixed sizes": (LOAD,),

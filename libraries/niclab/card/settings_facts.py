@@ -116,7 +116,7 @@ class CoalescingFacts(Section):
 
 
 class FullRing(Enum):
-    """What a card does with a frame for which its driver left no room in a ring, while pause frames are sent."""
+    """The way in which a card treats a frame that finds no room in a ring, while it is to send pause frames."""
 
     PAUSES = "pauses"
     DROPS = "drops"

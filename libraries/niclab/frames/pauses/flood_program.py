@@ -85,7 +85,7 @@ def flood(plan: dict[str, Any]) -> dict[str, Any]:
     return {iface: {"sent": sent[iface], "waiting": waiting[iface]} for iface in senders}
 
 
-class Stepping:
+class Counting:
     """The sockets at which frames come between two steps."""
 
     def __init__(self) -> None:
@@ -112,4 +112,4 @@ class Stepping:
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]), float(sys.argv[2]), Stepping().do)
+    work(Path(sys.argv[1]), float(sys.argv[2]), Counting().do)

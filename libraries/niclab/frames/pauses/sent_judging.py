@@ -11,7 +11,7 @@ KEPT_PART = 0.25
 """Assumption: with pause frames a port loses at most this part of the frames that it loses without."""
 
 
-class Asking(Enum):
+class FullPort(Enum):
     """The behaviour of a port that was flooded with pause frames off, and on."""
 
     ASKED = "asked for silence while it was full, and no longer"
@@ -57,7 +57,7 @@ class Flood:
         return f"{self.lost} of {self.sent} frames lost, {self.missed} counted as missed, {counts}"
 
 
-def judge(off: Flood, on: Flood) -> tuple[Asking, str]:
+def judge(off: Flood, on: Flood) -> tuple[FullPort, str]:
     """Judge a port by a flood with pause frames off, and one with them on.
 
     Args:
@@ -68,36 +68,36 @@ def judge(off: Flood, on: Flood) -> tuple[Asking, str]:
         The behaviour, and why it is not another one, for messages.
     """
     if off.asked:
-        return Asking.UNASKED, f"its driver counted {off.asked} pause frames that it sent"
+        return FullPort.UNASKED, f"its driver counted {off.asked} pause frames that it sent"
     if all(on.asked_after):
         first, second = on.asked_after
-        return Asking.ENDLESS, f"its driver counted {first}, and {second} more, from 1 s after the flood on"
+        return FullPort.ENDLESS, f"its driver counted {first}, and {second} more, from 1 s after the flood on"
     if off.waiting or on.waiting:
-        return Asking.UNPROVEN, "frames of the flood did not leave the peer in time"
+        return FullPort.UNPROVEN, "frames of the flood did not leave the peer in time"
     if off.back or on.back:
-        return Asking.UNPROVEN, f"{off.back + on.back} single frames after a flood did not come"
+        return FullPort.UNPROVEN, f"{off.back + on.back} single frames after a flood did not come"
     if on.asked is None:
-        return Asking.UNPROVEN, "its driver has no counter of the name on the sheet"
+        return FullPort.UNPROVEN, "its driver has no counter of the name on the sheet"
     if off.seen:
-        return Asking.UNPROVEN, "with pause frames off the peer counted some, and the dut's driver none"
+        return FullPort.UNPROVEN, "with pause frames off the peer counted some, and the dut's driver none"
     return _asked(off, on) if on.asked or on.seen else _silent(off, on)
 
 
-def _asked(off: Flood, on: Flood) -> tuple[Asking, str]:
+def _asked(off: Flood, on: Flood) -> tuple[FullPort, str]:
     if not on.asked:
-        return Asking.UNPROVEN, "the peer counted pause frames, and the dut's driver none"
+        return FullPort.UNPROVEN, "the peer counted pause frames, and the dut's driver none"
     if on.seen is None:
-        return Asking.UNPROVEN, "the peer's driver has no counter of the name on the sheet"
+        return FullPort.UNPROVEN, "the peer's driver has no counter of the name on the sheet"
     if not on.seen:
-        return Asking.UNPROVEN, "the dut's driver counted pause frames, and the peer none"
+        return FullPort.UNPROVEN, "the dut's driver counted pause frames, and the peer none"
     if on.is_lossy and on.lost > KEPT_PART * off.lost:
-        return Asking.UNPROVEN, "frames were lost all the same: it asked too late, or the peer does not heed it"
-    return Asking.ASKED, ""
+        return FullPort.UNPROVEN, "frames were lost all the same: it asked too late, or the peer does not heed it"
+    return FullPort.ASKED, ""
 
 
-def _silent(off: Flood, on: Flood) -> tuple[Asking, str]:
+def _silent(off: Flood, on: Flood) -> tuple[FullPort, str]:
     if not off.is_lossy or not on.is_lossy:
-        return Asking.NOT_FILLED, "it lost no frames for want of room"
+        return FullPort.NOT_FILLED, "it lost no frames for want of room"
     if on.missed < MISSED_PART * on.lost:
-        return Asking.UNPROVEN, "nobody knows where the frames were lost"
-    return Asking.SILENT, ""
+        return FullPort.UNPROVEN, "nobody knows where the frames were lost"
+    return FullPort.SILENT, ""

@@ -17,7 +17,7 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import NotApplicable, Undecided, blame, fail_with
 from niclab.core.wait import pause
 from niclab.frames.pauses.flood_agents import FloodAgents, Flooded
-from niclab.frames.pauses.sent_judging import Asking, Flood, judge
+from niclab.frames.pauses.sent_judging import FullPort, Flood, judge
 from niclab.frames.server_agent import require_packet_sockets
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -34,7 +34,7 @@ QUIET_S, AGAIN_S = 0.6, 3.0
 """Times after that without pause frames. Drivers ask their cards for counters as seldom as once in two seconds (Linux:
 be2net, be_worker(), 1 s): growth in the first one may be late, growth in the second one is not."""
 SINGLE = 20
-_CHARGED = (Asking.SILENT, Asking.UNASKED, Asking.ENDLESS)
+_CHARGED = (FullPort.SILENT, FullPort.UNASKED, FullPort.ENDLESS)
 
 
 def asked(run: Run, say: Say) -> None:
@@ -51,14 +51,16 @@ def asked(run: Run, say: Say) -> None:
         Undecided: A server stood still, or the counters of both ends do not agree.
         NotApplicable: Every path leads through a switch, a server does not run Linux, pause frames cannot be set, the
             port could not be filled, or the card drops what finds no room in a ring.
+        SheetSilent: The sheet names no counter of those that a port sends.
         SheetUnknown: The sheet does not know what the card does with a full ring.
         Deviation: The bench declares that its emulated card sends none.
     """
     section = run.card.section(run.card.pause, "pause")
     if declared := run.bench.deviation(run.card.name, SiliconFact.SENT_PAUSE):
         raise declared.verdict("a full port sends pause frames, if it may")
-    if not section.settable or section.sent_counter is None:
-        raise NotApplicable(f"sheet {run.card.name} names no pause frames that can be set, or no counter of those sent")
+    if not section.settable:
+        raise NotApplicable(f"sheet {run.card.name} says that pause frames cannot be set")
+    run.card.section(section.sent_counter, "pause.sent_counter")
     for role in Role:
         require_packet_sockets(run.server(role), "flood program")
     ports = [run.bench.end(path, Role.DUT) for path in run.bench.paths if path.through is Wiring.DIRECT]
@@ -97,8 +99,7 @@ def _not_asked(run: Run, section: PauseFacts, silent: Sequence[str]) -> None:
     said = "\n".join(silent)
     if section.full_ring is FullRing.DROPS:
         raise NotApplicable(f"sheet {run.card.name}: the card drops what finds no room in a ring\n{said}")
-    if section.full_ring is not None:
-        run.card.known(section.full_ring, "pause.full_ring")
+    run.card.known(run.card.section(section.full_ring, "pause.full_ring"), "pause.full_ring")
     raise NotApplicable(said)
 
 
@@ -115,7 +116,7 @@ class _Trial:
 
     def judge(self, ports: Sequence[Port]) -> None:
         """Flood ports with pause frames off, and on, until each has asked for silence or was wrong twice."""
-        both, once = standstill.watch(self.run, standstill.LEAST_OF_PINGS_MS), set[tuple[Port, Asking]]()
+        both, once = standstill.watch(self.run, standstill.LEAST_OF_PINGS_MS), set[tuple[Port, FullPort]]()
         left, told, asks = [*ports], both.told(), self.section.full_ring is FullRing.PAUSES
         for _ in range(ATTEMPTS):
             off, on = (self._flooded(left, to) for to in (False, True))
@@ -126,11 +127,11 @@ class _Trial:
                 found, why = judge(off[port], on[port])
                 text = f"{port.place}: {found.value}: {why}; off: {off[port]}; on: {on[port]} ({_SOURCE})"
                 self.say(text)
-                if found is Asking.NOT_FILLED or (found is Asking.SILENT and not asks):
+                if found is FullPort.NOT_FILLED or (found is FullPort.SILENT and not asks):
                     self.silent.append(text)
                 elif found in _CHARGED and not stood and (port, found) in once:
                     self.problems.append(text)
-                elif found is not Asking.ASKED:
+                elif found is not FullPort.ASKED:
                     again[port] = "\n".join([text, *(stood or [_ONCE] * (found in _CHARGED))])
                     once |= set() if stood else {(port, found)}
             left = [*again]
