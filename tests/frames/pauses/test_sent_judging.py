@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from niclab.frames.pauses.sent_judging import FullPort, Flood, judge
+from niclab.frames.pauses.sent_judging import Flood, FullPort, judge
 
 OFF = Flood(sent=2000, waiting=0, lost=1500, missed=1500, asked=0, seen=0)
 ON = Flood(sent=500, waiting=0, lost=0, missed=0, asked=3, seen=3)
@@ -51,6 +51,7 @@ def test_pause_frames_without_an_end_are_named_also_where_the_flood_never_left_t
         ({}, {"waiting": 1}, "did not leave the peer"),
         ({}, {"back": 4}, "4 single frames after a flood did not come"),
         ({"back": 3}, {}, "3 single frames after a flood did not come"),
+        ({"asked": None}, {}, "no counter of the name on the sheet"),
         ({}, {"asked": None}, "no counter of the name on the sheet"),
         ({"seen": 2}, {}, "the peer counted some, and the dut's driver none"),
         ({}, {"asked": 0}, "the peer counted pause frames, and the dut's driver none"),

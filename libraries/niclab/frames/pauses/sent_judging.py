@@ -76,8 +76,8 @@ def judge(off: Flood, on: Flood) -> tuple[FullPort, str]:
         return FullPort.UNPROVEN, "frames of the flood did not leave the peer in time"
     if off.back or on.back:
         return FullPort.UNPROVEN, f"{off.back + on.back} single frames after a flood did not come"
-    if on.asked is None:
-        return FullPort.UNPROVEN, "its driver has no counter of the name on the sheet"
+    if off.asked is None or on.asked is None:
+        return FullPort.UNPROVEN, "its driver has no counter of the name on the sheet that only grows"
     if off.seen:
         return FullPort.UNPROVEN, "with pause frames off the peer counted some, and the dut's driver none"
     return _asked(off, on) if on.asked or on.seen else _silent(off, on)

@@ -17,7 +17,7 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import NotApplicable, Undecided, blame, fail_with
 from niclab.core.wait import pause
 from niclab.frames.pauses.flood_agents import FloodAgents, Flooded
-from niclab.frames.pauses.sent_judging import FullPort, Flood, judge
+from niclab.frames.pauses.sent_judging import Flood, FullPort, judge
 from niclab.frames.server_agent import require_packet_sockets
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -211,7 +211,8 @@ class _Trial:
 
 
 def _grown(before: int | None, now: int | None) -> int | None:
-    return None if before is None or now is None else now - before
+    """None where a counter is missing, or was begun again meanwhile."""
+    return None if before is None or now is None or now < before else now - before
 
 
 _ONCE = "seen once; expected twice before it is charged"
