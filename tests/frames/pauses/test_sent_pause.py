@@ -236,7 +236,12 @@ def test_a_card_without_the_setting_or_the_counter_is_not_asked(
     monkeypatch.setattr(made.run, "card", made.bench.load()[1])
     with pytest.raises(NotApplicable, match=says):
         _check()
-    assert not made.cards.floods
+    assert not made.cards.floods and not made.cards.settings.told
+
+
+def test_a_counter_that_begins_again_is_undecided(made: Made) -> None:
+    made.cards.storm, made.cards.asks[True] = -9, False
+    assert "no counter of the name on the sheet that only grows" in _undecided()
 
 
 def test_pause_frames_that_cannot_be_set_are_red(made: Made) -> None:
