@@ -10,7 +10,6 @@ from niclab.core.profile import Profile
 from niclab.frames import delivery
 from niclab.frames.latency import stalls
 from niclab.frames.load import full_load
-from niclab.frames.pauses import received_pause
 
 
 @library(scope="GLOBAL")
@@ -108,13 +107,3 @@ class Frames(BenchLibrary):
             Undecided: A server stood still, or the datagram may have lain in either server, or was lost somewhere.
         """
         stalls.require_none(self.run, self.profile(profile), logger.info)
-
-    @keyword
-    def paused_port_should_stop_sending(self) -> None:
-        """Send pause frames (IEEE 802.3x) to every port of the dut while it sends, heeded and not, and put that back.
-
-        Raises:
-            CardFailure: A port sends on while it is to heed them, stays silent, or stops while it is not to.
-            NotApplicable: Every path leads through a switch, or the sheet says nothing about them.
-        """
-        received_pause.heeded(self.run, logger.info)

@@ -67,6 +67,7 @@ TESTS = {
     "the table of VLANs": ("The VLAN Filter Works In Every Word And Bit",),
     "rings, coalescing, pause, queues, offloads under traffic": (CHANGES,),
     "pause frames that come": ("A Paused Port Stops Sending",),
+    "pause frames that are sent": ("A Full Port Asks For Silence",),
     "memory of receive rings": ("The Largest Rings Fit In Memory",),
     "memory of a driver that is loaded again": ("The Driver Gives Its Memory Back",),
     "settings after down and up": (DOWN_UP,),

@@ -51,6 +51,10 @@ deviations:
     fact: pause.received
     how: pause frames that come stop nothing, and are delivered as any group's
     source: QEMU 7.2, hw/net/e1000e_core.c, mac_reg_access (registers of flow control are stored, no more)
+  - card: intel-82574l
+    fact: pause.sent
+    how: a full port sends no pause frame
+    source: QEMU 7.2, hw/net/e1000e_core.c (it makes no frame of its own; registers of flow control are stored, no more)
   - card: intel-82576
     fact: filters.unicast
     how: an address that is not its own is received if its hash is that of a group it joined
@@ -63,6 +67,10 @@ deviations:
     fact: pause.received
     how: pause frames that come stop nothing, and are delivered as any group's
     source: QEMU 10.0, hw/net/igb_core.c, mac_reg_access (registers of flow control are stored, no more)
+  - card: intel-82576
+    fact: pause.sent
+    how: a full port sends no pause frame
+    source: QEMU 10.0, hw/net/igb_core.c (it makes no frame of its own; registers of flow control are stored, no more)
   - card: intel-82576
     fact: virtual_functions.spoof-check
     how: a function sends from any address, whatever check is set

@@ -84,6 +84,8 @@ OFFENDS = {
     "rx-pause-ignored": "CARD-16 a port that is asked to pause does",
     "rx-pause-stays": "CARD-16 a port that is not to pause does not",
     "pause-storm": "CARD-04 a link that is up carries traffic",
+    "tx-pause-never": "CARD-16 a full port asks for silence",
+    "tx-pause-off-sends": "CARD-16 a port that is not to ask for silence does not",
     "irq-lost": "CARD-14 frames are handed over in time",
     "latency-spike": "CARD-14 frames are handed over in time",
     "optics-stale": "CARD-04 the received power follows the light",

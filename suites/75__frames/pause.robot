@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    Pause frames (IEEE 802.3x) stop a port that is to heed them, and no other.
+Documentation    Pause frames (IEEE 802.3x) stop a port that is to heed them, and no other, and come from a full one.
 
 Resource         ../../resources/frames.resource
 
@@ -10,3 +10,7 @@ Test Teardown    Ready The Bench
 A Paused Port Stops Sending
     [Tags]    req:CARD-16/received
     Paused Port Should Stop Sending
+
+A Full Port Asks For Silence
+    [Tags]    req:CARD-16/sent
+    Full Port Should Ask For Silence

@@ -20,7 +20,7 @@ CHANGES, LOAD = "Traffic Survives Changes Of Settings", "Every Path Carries Full
 FILTERED, LARGEST = "The VLAN Filter Passes The Own VLANs Only", "Frames Of The Largest Sizes Arrive"
 WORDS = "The VLAN Filter Works In Every Word And Bit"
 WHOLE = "The Whole Self Test Passes"
-PAUSED, STOPS = "Pause Frames Can Be Switched", "A Paused Port Stops Sending"
+PAUSED, STOPS, ASKS = "Pause Frames Can Be Switched", "A Paused Port Stops Sending", "A Full Port Asks For Silence"
 SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
 RELOADED_SPREAD = "Flows Spread Over Every Queue When The Driver Is Loaded Again"
 STEERED = "Flows Follow The Table After Changes"
@@ -53,6 +53,13 @@ FRAME_DEFECTS = (
     _frames("pause-ignored=1", (CHANGES, PAUSED), "pause", CARRIES),
     _frames("rx-pause-ignored=1", (STOPS,), "sent on while", PAUSED),
     _frames("rx-pause-stays=1", (STOPS,), "not heeded (rx off)", PAUSED),
+    Defect("intel-x520", ("card:dut.p0", "tx-pause-never=1"), red(ASKS), "asked for no silence", tests=(ASKS, STOPS)),
+    Defect(
+        "intel-x520", ("card:dut.p0", "tx-pause-off-sends=1"), red(ASKS), "although it is not to", tests=(ASKS, STOPS)
+    ),
+    Defect(
+        "intel-x520", ("card:dut.p0", "pause-storm=1"), red(ASKS), "although nothing comes", tests=(ASKS,), into=ASKS
+    ),
     _frames("ring-kills-link=1", (CHANGES,), "no carrier 5000 ms after ring", CARRIES),
     _frames("rx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     _frames("tx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),

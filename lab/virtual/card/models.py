@@ -151,7 +151,8 @@ def pause(model: Model) -> dict[str, str]:
     if not section:
         return {"pause_known": "false"}
     switches = {name: section.get(name, False) for name in ("settable", "autoneg", "rx", "tx", "tx_needs_rx")}
-    return {"pause_known": "true"} | {f"pause_{name}": _bool(value) for name, value in switches.items()}
+    known = {"pause_known": "true", "rx_buffer": str(section.get("buffer_bytes", 0))}
+    return known | {f"pause_{name}": _bool(value) for name, value in switches.items()}
 
 
 def optics(model: Model) -> str:

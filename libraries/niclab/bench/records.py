@@ -200,6 +200,7 @@ class SiliconFact(Enum):
     SENDING_OFFLOADS = "offloads.sending"
     CHECKSUM_WORK = "offloads.checksum-work"
     RECEIVED_PAUSE = "pause.received"
+    SENT_PAUSE = "pause.sent"
     SPOOF_CHECK = "virtual_functions.spoof-check"
 
 

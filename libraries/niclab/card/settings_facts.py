@@ -115,12 +115,20 @@ class CoalescingFacts(Section):
     parameters: tuple[CoalescingParameter, ...] = ()
 
 
+class FullRing(Enum):
+    """The way in which a card treats a frame that finds no room in a ring, while it is to send pause frames."""
+
+    PAUSES = "pauses"
+    DROPS = "drops"
+
+
 class PauseFacts(Section):
     """Flow control as delivered: its negotiation, and pause frames received and sent.
 
     ``send_needs_receive``: the driver refuses to send pause frames while it does not heed those that come.
     ``received_counter``: the counter of Linux' driver (``ethtool -S``) that grows with each pause frame
-    that comes while they are heeded.
+    that comes while they are heeded. ``sent_counter``: the one that grows with each that the port sends.
+    ``full_ring``: it ``pauses`` the partner when a receive ring is full, or ``drops`` the frame.
     """
 
     autoneg: Switch
@@ -129,6 +137,8 @@ class PauseFacts(Section):
     settable: bool
     send_needs_receive: bool = False
     received_counter: CounterName | None = None
+    sent_counter: CounterName | None = None
+    full_ring: Annotated[FullRing | Unknown, Wanted(f"pauses, drops, or {UNKNOWN}")] | None = None
 
 
 class QueueCount(Record):

@@ -10,7 +10,6 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
-from Frames import Frames
 from niclab.bench.records import DeclaredDeviation, SiliconFact, Wiring
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable, SheetUnknown, Undecided
 from niclab.frames.pauses import received_pause
@@ -18,6 +17,7 @@ from niclab.frames.pauses.pause_agents import PauseAgents, PausedEnd
 from niclab.frames.pauses.pause_judging import Heard
 from niclab.hosts.host_records import Counters
 from niclab.run.run import Run
+from PauseFrames import PauseFrames
 
 COUNTED = ("settable: true, source: test}\nchannels", "settable: true, received_counter: xoff, source: test}\nchannels")
 ASKED = [n * 0.05 for n in range(15)]
@@ -104,7 +104,7 @@ def made(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Made:
 
 
 def _check() -> None:
-    Frames().paused_port_should_stop_sending()
+    PauseFrames().paused_port_should_stop_sending()
 
 
 def _failure() -> str:

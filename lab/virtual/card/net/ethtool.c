@@ -142,6 +142,8 @@ static int set_pause(struct net_device *dev, struct ethtool_pauseparam *p)
 		return 0;
 	v->pause_rx = p->rx_pause;
 	v->pause_tx = p->tx_pause;
+	if (!p->tx_pause)
+		v->xoff = 0;
 	return 0;
 }
 

@@ -178,6 +178,7 @@ static void purge(struct vnet_queue *q)
 	spin_lock_bh(&q->lock);
 	__skb_queue_purge(&q->tx);
 	__skb_queue_purge(&q->rx);
+	__skb_queue_purge(&q->waiting);
 	q->tx_used = q->tx_done = 0;
 	q->armed = false;
 	q->aggregate.frames = 0;
@@ -206,6 +207,7 @@ int vnet_stop(struct net_device *dev)
 	for (i = 0; i < VNET_QUEUES; i++)
 		purge(&v->queue[i]);
 	v->xoff = 0;
+	atomic_set(&v->buffered, 0);
 	v->paused_since = 0;
 	return 0;
 }
@@ -281,6 +283,7 @@ static void make_queues(struct vnet *v)
 		spin_lock_init(&q->lock);
 		__skb_queue_head_init(&q->tx);
 		__skb_queue_head_init(&q->rx);
+		__skb_queue_head_init(&q->waiting);
 		hrtimer_init(&q->interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 		q->interrupt.function = raise_interrupt;
 		if (i < v->model->max_channels)

@@ -196,27 +196,6 @@ static bool refused(struct vnet *v, struct vnet_queue *q, const struct sk_buff *
 	return false;
 }
 
-/* Frames a queue holds: a card with a ring of completions (rx-mini) packs several frames into a buffer. */
-static u32 capacity(const struct vnet *v)
-{
-	return v->rx_mini ?: v->rx_ring;
-}
-
-static void flow_control(struct vnet *v, struct vnet_queue *q)
-{
-	u32 waiting = skb_queue_len(&q->rx), places = capacity(v);
-	unsigned long before = v->xoff;
-
-	if (!v->pause_tx)
-		return;
-	if (waiting > places / 4 * 3)
-		set_bit(q->index, &v->xoff);
-	else if (waiting < places / 4)
-		clear_bit(q->index, &v->xoff);
-	if (!before != !v->xoff)
-		vnet_send_pause(v, v->xoff ? 0xffff : 0);
-}
-
 static void enqueue(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb)
 {
 	u32 every = vcard_fault(v->port, VCARD_FAULT_RX_REORDER);
@@ -269,24 +248,34 @@ static bool mac_control(struct vnet *v, const struct sk_buff *skb)
 	return true;
 }
 
-/* A frame gets its place in the ring of its queue, if there is one. */
-static void take_in(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, u32 bytes, bool merged, u64 now)
+/* A frame gets its place in the ring of its queue. */
+static void place(struct vnet_queue *q, struct sk_buff *skb, u32 bytes, bool merged, u64 now)
 {
-	spin_lock(&q->lock);
-	if (dead(q) || skb_queue_len(&q->rx) >= capacity(v)) {
-		q->count[dead(q) ? VC_RX_LOST : VC_RX_NO_BUFFER]++;
-		spin_unlock(&q->lock);
-		dev_kfree_skb_any(skb);
-		return;
-	}
+	struct vnet *v = q->v;
+
 	VNET_CB(skb)->due = vnet_rx_due(v, skb, bytes, merged, now);
 	enqueue(v, q, skb);
 	if (!vnet_uncounted(v)) {
 		q->count[VC_RX_PACKETS]++;
 		q->count[VC_RX_BYTES] += vnet_bytes(v, bytes, &q->rx_owed);
 	}
-	vnet_arm(q, VNET_CB(skb_peek(&q->rx))->due, now);
-	flow_control(v, q);
+}
+
+/* A frame is in its ring, waits for room there, or is lost. */
+static void take_in(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, u32 bytes, bool merged, u64 now)
+{
+	bool lost = dead(q);
+
+	spin_lock(&q->lock);
+	if (!lost && skb_queue_empty(&q->waiting) && skb_queue_len(&q->rx) < vnet_capacity(v)) {
+		place(q, skb, bytes, merged, now);
+		vnet_arm(q, VNET_CB(skb_peek(&q->rx))->due, now);
+	} else if (lost || !vnet_wait(q, skb, bytes, merged)) {
+		q->count[lost ? VC_RX_LOST : VC_RX_NO_BUFFER]++;
+		dev_kfree_skb_any(skb);
+	}
+	if (!lost)
+		vnet_flow_control(q, now);
 	spin_unlock(&q->lock);
 }
 
@@ -340,7 +329,11 @@ static int take_due(struct vnet_queue *q, struct sk_buff_head *out, int budget)
 		__skb_queue_tail(out, skb);
 		n++;
 	}
-	flow_control(q->v, q);
+	while (n && (skb = vnet_next(q))) {
+		place(q, skb, VNET_CB(skb)->bytes, VNET_CB(skb)->merged, now);
+		q->last_interrupt = 0;	/* the driver polls on while it finds a full ring: no interrupt is waited for */
+	}
+	vnet_flow_control(q, now);
 	spin_unlock(&q->lock);
 	return n;
 }

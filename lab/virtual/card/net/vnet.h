@@ -45,7 +45,8 @@ struct vnet_cb {
 	u64 due, wire;		/* when its last bit has left; how long it takes on the wire */
 	u32 descriptors, frames;
 	u16 shorter;		/* bytes that the last segment of a buffer has less than those before it */
-	bool hung;
+	bool hung, merged;	/* merged: a received frame continues the one before it */
+	u32 bytes;		/* of a received frame that waits for room in the ring */
 };
 #define VNET_CB(skb) ((struct vnet_cb *)(skb)->cb)
 
@@ -63,7 +64,7 @@ struct vnet_queue {
 	int irq;
 	char irq_name[IFNAMSIZ + 8];
 	spinlock_t lock;			/* everything below */
-	struct sk_buff_head tx, rx;
+	struct sk_buff_head tx, rx, waiting;	/* waiting: in the card's buffer, for room in the ring */
 	u32 tx_used, tx_done;
 	u64 last_interrupt, armed_at;
 	bool armed;
@@ -100,6 +101,8 @@ struct vnet {
 	struct vcard_server cpu[2], nic[2], wire;
 	u64 paused_since, paused_until, shift;
 	unsigned long xoff;			/* rx queues that want the partner to pause */
+	u64 xoff_at;				/* when it was asked last */
+	atomic_t buffered;			/* bytes that wait for room in a ring */
 	struct hrtimer emit;
 	struct sk_buff_head leaving;		/* frames on their way out, by due time; the timer's own */
 	unsigned long carrier_lost_at;
@@ -137,6 +140,12 @@ void vnet_send_pause(struct vnet *v, u16 quanta);
 /* rx.c */
 void vnet_receive(void *context, struct sk_buff *skb);
 int vnet_poll(struct napi_struct *napi, int budget);
+
+/* flow.c */
+u32 vnet_capacity(const struct vnet *v);
+bool vnet_wait(struct vnet_queue *q, struct sk_buff *skb, u32 bytes, bool merged);
+struct sk_buff *vnet_next(struct vnet_queue *q);
+void vnet_flow_control(struct vnet_queue *q, u64 now);
 
 /* filter.c */
 void vnet_rx_mode(struct net_device *dev);
