@@ -161,6 +161,7 @@ CONTROLS = {
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()
     ),
+    "peer-frame-cap": Control(ALTEON, "card:peer", "frame-rate-cap=16000", {FRAMES: "Undecided"}, ()),
 }  # fmt: skip
 
 
