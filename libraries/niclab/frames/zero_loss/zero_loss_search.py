@@ -69,7 +69,9 @@ class ZeroLossRate:
 
     def __str__(self) -> str:
         proven = f"{self.per_s:.0f} frames/s, none of {self.frames} lost in {len(self.trials)} trials"
-        held = f"{self.lossy.per_s:.0f} lose {self.lossy.lost} of {self.lossy.sent}" if self.lossy else "the most sent"
+        lossy, held = self.lossy, "the sender sends no more"
+        if lossy is not None:
+            held = f"{lossy.per_s:.0f} frames/s lose {lossy.lost} of {lossy.sent}"
         return f"{proven}, so that fewer than 1 in {self.frames / 3:.0f} are lost (95 %, 3/N); {held}"
 
 
