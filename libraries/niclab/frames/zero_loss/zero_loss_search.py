@@ -95,7 +95,7 @@ def search(trial: Callable[[float, float], LossTrial], line_per_s: float) -> Zer
         made += proofs
         if not proofs[-1].lost:
             return ZeroLossRate(proofs, _lossy(made), lowest)
-        rate = max(lowest, rate / LOWER)
+        rate /= LOWER
     return ZeroLossRate((), _lossy(made), lowest)
 
 
