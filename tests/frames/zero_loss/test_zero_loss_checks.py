@@ -183,7 +183,7 @@ def test_a_server_that_stands_still_is_no_loss_of_the_card(
 ) -> None:
     """The loss ends with the standstill, or both last."""
     standing = Standing(10_000 if forever else 3)
-    monkeypatch.setattr(standstill, "watch", lambda _: standing)
+    monkeypatch.setattr(standstill, "watch", lambda *_: standing)
     plain, said = zero_loss_trials.ZeroLossTrials._carried, list[str]()
 
     def carried(trials: Any, stream: Any) -> LossTrial:
@@ -303,3 +303,8 @@ def test_a_rate_that_the_card_holds_back_is_compared_with_accepted_runs(
         bench.judge()
     kept = measurements.read(bench.run.run_dir) if loses is Culprit.CARD else ()
     assert [each.samples for each in kept] == 2 * (loses is Culprit.CARD) * [3 * (3000.0,)]
+
+
+@pytest.mark.parametrize(("per_s", "shortest_ms"), [(1e6, 150), (1000, 200), (10, 250)])
+def test_a_standstill_that_fills_a_ring_excuses_a_loss(per_s: float, shortest_ms: int) -> None:
+    assert zero_loss_trials._standstill_ms(per_s) == shortest_ms

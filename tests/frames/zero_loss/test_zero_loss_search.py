@@ -15,14 +15,14 @@ SENDER = 10_000.0
 
 
 class Card:
-    """Loses of ``frames`` at a rate what ``loses`` says; the sender cannot send more than ``SENDER``."""
+    """Loses of ``frames`` at a rate what ``loses`` says; the sender cannot send more than ``most``."""
 
-    def __init__(self, loses: Callable[[float, int], int]) -> None:
-        self.loses, self.made = loses, list[tuple[float, float]]()
+    def __init__(self, loses: Callable[[float, int], int], most: float = SENDER) -> None:
+        self.loses, self.most, self.made = loses, most, list[tuple[float, float]]()
 
     def trial(self, per_s: float, seconds: float) -> LossTrial:
         self.made.append((per_s, seconds))
-        per_s = min(per_s, SENDER)
+        per_s = min(per_s, self.most)
         frames = round(per_s * seconds)
         return LossTrial(per_s, frames, self.loses(per_s, frames))
 
@@ -75,3 +75,9 @@ def test_nothing_is_tried_below_the_lowest_rate(seconds: float) -> None:
     card = Card(lambda per_s, frames: int(frames >= per_s * seconds))
     search(card.trial, LINE)
     assert min(per_s for per_s, _ in card.made) >= SENDER / PARTS
+
+
+def test_a_standstill_that_nobody_sees_overfills_no_ring_at_the_lowest_rate() -> None:
+    """Of 0.15 s, after which 256 descriptors, the least of all defaults, are not used up."""
+    found = search(Card(lambda *_: 1, most=1e6).trial, 1e6)
+    assert found.trials == () and 0.15 * found.lowest_per_s < 256

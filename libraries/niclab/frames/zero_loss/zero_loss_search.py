@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from niclab.frames.blame.frame_findings import FrameFinding
+from niclab.run.watching import standstill
 
 SHORT_S, LONG_S, PROOFS = 2.0, 10.0, 3
 """Seconds of a trial of the search, and of each of the proofs at the rate that was found."""
@@ -22,6 +23,10 @@ LOWER = 2.0
 """A rate whose proof fails is divided by this."""
 PARTS = 8
 """The lowest rate that is tried is this part of what the sender can send: no sound card or server is full with it."""
+ROOM = 200
+"""Assumption: rings have room for so many frames while their server stands still; 256 is the least of the defaults."""
+LOWEST_MOST_PER_S = 1000 * ROOM / standstill.LEAST_OF_PINGS_MS
+"""No lowest rate is higher: a standstill that is too short for the watch would overfill a ring."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def search(trial: Callable[[float, float], LossTrial], line_per_s: float) -> Zer
         The rate, without a proof where a frame is lost at each.
     """
     made = [trial(line_per_s, SHORT_S)]
-    lowest = made[0].per_s / PARTS
+    lowest = min(made[0].per_s / PARTS, LOWEST_MOST_PER_S)
     rate = _between(trial, made, lowest) if made[0].lost else made[0].per_s
     while rate > lowest:
         proofs = list[LossTrial]()

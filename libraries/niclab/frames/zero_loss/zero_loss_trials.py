@@ -17,7 +17,7 @@ from niclab.frames.exchange import Say
 from niclab.frames.frame_agents import FrameAgents
 from niclab.frames.ledger import Ledger
 from niclab.frames.spec import FramePlan, FrameStream
-from niclab.frames.zero_loss.zero_loss_search import LossTrial
+from niclab.frames.zero_loss.zero_loss_search import ROOM, LossTrial
 from niclab.hosts.counts.load_records import CpuTimes, load_between
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -79,7 +79,7 @@ class ZeroLossTrials:
         frame_findings.judge(trial.findings, trying=lambda found: peer_trial.tried(self._run, found, self._say))
 
     def _made(self, count: int, per_s: float) -> LossTrial:
-        both = standstill.watch(self._run)
+        both = standstill.watch(self._run, _standstill_ms(per_s))
         stream = replace(self._stream, count=count, per_s=per_s)
         before = both.told()
         for _ in range(ATTEMPTS):
@@ -122,6 +122,11 @@ class ZeroLossTrials:
     def _busy_s(self, role: Role, before: CpuTimes, seconds: float) -> float:
         """Return how long the busiest CPU worked in a trial, which also waits for frames that do not come."""
         return load_between(before, self._cpus(role)).busiest[1].busy * seconds
+
+
+def _standstill_ms(per_s: float) -> int:
+    """Return the shortest standstill that may cost frames at a rate, of those that the watch sees."""
+    return max(standstill.LEAST_OF_PINGS_MS, min(standstill.LEAST_MS, round(1000 * ROOM / per_s)))
 
 
 def _hindrances(receiver: Role, answers: Mapping[Role, ServerAnswer], busy: float) -> Sequence[str]:
