@@ -8,10 +8,20 @@ from collections.abc import Callable
 import pytest
 
 from niclab.frames.zero_loss import zero_loss_search
-from niclab.frames.zero_loss.zero_loss_search import LONG_S, PARTS, PROOFS, SHORT_S, STEP, LossTrial, search
+from niclab.frames.zero_loss.zero_loss_search import (
+    LONG_S,
+    LOWEST_MOST_PER_S,
+    PARTS,
+    PROOFS,
+    SHORT_S,
+    STEP,
+    LossTrial,
+    search,
+)
 
 LINE = 80_000.0
 SENDER = 10_000.0
+LOWEST = min(SENDER / PARTS, LOWEST_MOST_PER_S)
 
 
 class Card:
@@ -65,8 +75,8 @@ def test_one_lost_frame_in_the_last_proof_is_enough() -> None:
 def test_a_card_that_loses_frames_at_each_rate_has_none() -> None:
     card = Card(lambda _, frames: math.ceil(frames / 1000))
     found = search(card.trial, LINE)
-    assert found.trials == () and found.lowest_per_s == SENDER / PARTS
-    assert found.lossy is not None and found.lossy.per_s < STEP * SENDER / PARTS
+    assert found.trials == () and found.lowest_per_s == LOWEST
+    assert found.lossy is not None and found.lossy.per_s < STEP * LOWEST
     assert len(card.made) < 10
 
 
@@ -74,7 +84,7 @@ def test_a_card_that_loses_frames_at_each_rate_has_none() -> None:
 def test_nothing_is_tried_below_the_lowest_rate(seconds: float) -> None:
     card = Card(lambda per_s, frames: int(frames >= per_s * seconds))
     search(card.trial, LINE)
-    assert min(per_s for per_s, _ in card.made) >= SENDER / PARTS
+    assert min(per_s for per_s, _ in card.made) >= LOWEST
 
 
 def test_a_standstill_that_nobody_sees_overfills_no_ring_at_the_lowest_rate() -> None:

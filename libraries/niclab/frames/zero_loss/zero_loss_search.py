@@ -21,7 +21,7 @@ MOST_STEPS = 8
 """So many halves tell a tenth in a thousandfold; a sender that cannot keep a rate would need more."""
 LOWER = 2.0
 """A rate whose proof fails is divided by this."""
-PARTS = 8
+PARTS = 4
 """The lowest rate that is tried is this part of what the sender can send: no sound card or server is full with it."""
 ROOM = 200
 """Assumption: rings have room for so many frames while their server stands still; 256 is the least of the defaults."""
