@@ -75,6 +75,7 @@ TESTS = {
     "round trips of single frames, p50 to p99.9": (ALONE,),
     "lost interrupts": (ALONE,),
     "times of coalescing": ("Longer Coalescing Holds Frames Longer",),
+    "highest rate without loss": ("Frames Have A Rate Without Loss In Both Directions",),
     "adaptive coalescing": ("Coalescing Adapts To The Load",),
     "transmit queue that hangs": ("The Dut Sends At The Rate On The Sheet",),
     "driver unload and load, idle and loaded": (

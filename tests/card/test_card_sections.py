@@ -141,6 +141,13 @@ RULES = [
         "limits.jumbo",
         "a fraction",
     ),
+    (
+        ALTEON,
+        "frames_per_s: 22500",
+        "zero_loss: [{frame_bytes: 63, frames_per_s: 1, source: x}]",
+        "limits.zero_loss.0.frame_bytes",
+        "bytes of a frame with FCS, 64..9216",
+    ),
     (ALTEON, "frames_per_s: 22500", "frames_per_s: 0", "limits.frames_per_s", "a whole number of at least 1"),
     (EMULEX, "requirement: EMX-08", "requirement: emx8", "effects.0.requirement", "the ID of a requirement"),
     (EMULEX, "metric: mbps", "metric: furlongs", "references.0.metric", "mbps, mbytes-per-s"),

@@ -191,7 +191,7 @@ def declared() -> list[Declared]:
     rates = [
         Declared(f"{each.target} {each.defect}", red, verdict, f"{proof}[{name}]", each.card)
         for name, each in throughput.CONTROLS.items()
-        for verdict in (CARD, UNDECIDED)
+        for verdict in (CARD, BENCH, UNDECIDED)
         if (red := frozenset(test for test, found in each.red.items() if found.partition("|")[0] == verdict))
     ]
     proof = "test_cable_controls.py::test_a_defect_of_a_cable"

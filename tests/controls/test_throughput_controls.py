@@ -20,6 +20,7 @@ SWITCHED = "Offload tso4 Can Be Switched As On The Sheet"
 WHOLE = "Fragmented Datagrams Arrive Whole With Checksum Offload"
 FRAMES = "The Frame Rate Is That On The Sheet At Every Size"
 JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
+LOSSLESS = "Frames Have A Rate Without Loss In Both Directions"
 VLAN = "A VLAN Carries The Fraction On The Sheet"
 TCP_EVERYWHERE = "TCP Stream Reaches The Limits In Every Direction Over Every Path"
 UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
@@ -163,6 +164,10 @@ CONTROLS = {
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()
     ),
+    # one frame in two thousand, whatever the rate: no port counts it
+    "no-rate-without-loss": Control(BROADCOM, "card:dut", "rx-drop=500", {LOSSLESS: "CardFailure"}, (WIDTH,)),
+    "peer-without-such-a-rate": Control(BROADCOM, "card:peer", "rx-drop=500", {LOSSLESS: "BenchFault"}, (WIDTH,)),
+    "peer-frame-cap": Control(ALTEON, "card:peer", "frame-rate-cap=16000", {FRAMES: "Undecided"}, ()),
 }  # fmt: skip
 
 

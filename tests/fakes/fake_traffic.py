@@ -15,14 +15,17 @@ GOOD = (47.0, 47.1, 46.9)
 LISTENING = "LISTEN 0 1 198.18.10.2:5201\n"
 
 
-def carry(bench: FakeBench, command: str, size: int = 6_000_000_000, frames: int = 4_000_000) -> None:
+def carry(
+    bench: FakeBench, command: str, size: int = 6_000_000_000, frames: int = 4_000_000, arrived: int | None = None
+) -> None:
     """The ports between the two addresses of a client's command count so many bytes and frames."""
     name = "p0" if "198.18.10." in command else "p1"
     dut_sends = re.search(r"(?:--bind|-L) \S+\.1\b", command)
     ends = (f"dut.{name}", f"peer.{name}") if dut_sends else (f"peer.{name}", f"dut.{name}")
-    for end, way in zip(ends, ("tx", "rx"), strict=True):
+    counts = (("tx", frames), ("rx", frames if arrived is None else arrived))
+    for end, (way, passed) in zip(ends, counts, strict=True):
         counted = bench.nic(end).frames
-        for what, gained in (("packets", frames), ("bytes", size)):
+        for what, gained in (("packets", passed), ("bytes", size)):
             counted[f"{way}_{what}"] = counted.get(f"{way}_{what}", 0) + gained
 
 

@@ -88,7 +88,8 @@ _NOISE = (1.0, 1.0006, 0.9996, 1.0002, 0.9994, 1.0004)
 class States:
     """Settings of both servers, their sysctls, and the rate that follows from all of it.
 
-    ``rate``: Mbit/s of a client's command, by the state it finds. ``was_bounced``: no MTU was set after the last down.
+    ``rate``: Mbit/s of a client's command, by the state it finds. ``frames``: those that the two ports count, of sender
+    and receiver. ``was_bounced``: no MTU was set after the last down.
     """
 
     def __init__(self, bench: FakeBench) -> None:
@@ -99,6 +100,7 @@ class States:
         self.deaf: set[str] = set()
         """Sysctls that take every value and keep their own."""
         self.rate: Callable[[str], float] = lambda _: 47.0
+        self.frames: Callable[[str], tuple[int, int]] = lambda _: (4_000_000, 4_000_000)
         self.commands: list[str] = []
         self.was_bounced = True
         self._noise = itertools.cycle(_NOISE)
@@ -135,7 +137,8 @@ class States:
 
     def _run(self, command: str) -> str:
         self.commands.append(command)
-        carry(self.bench, command)
+        sent, arrived = self.frames(command)
+        carry(self.bench, command, frames=sent, arrived=arrived)
         seconds = int(re.findall(r"--time (\d+)", command)[0])
         changes: dict[str, object] = {}
         if parallel := re.findall(r"--parallel (\d+)", command):

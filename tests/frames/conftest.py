@@ -1,4 +1,4 @@
-"""Two servers that are network namespaces of this machine, with two cables between them."""
+"""Two servers that are network namespaces of this machine, with two cables between them and a panel."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fake_bench import FakeBench
 from fake_settings import with_sheet
 from macvlans import macvlans
 from namespaces import Namespaces
+from paneled import Paneled
 from queue_cards import Made, QueueCard, QueueCards
 
 from niclab.core.wait import Deadline
@@ -50,3 +51,19 @@ def made(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Made:
         return cards
 
     return put_in
+
+
+@pytest.fixture(scope="session")
+def panel(namespaces: Namespaces) -> Iterator[Paneled]:
+    """Servers whose cables a patch panel lays to a switch."""
+    assert namespaces  # where they are possible
+    with Paneled() as made:
+        yield made
+
+
+def paneled(panel: Paneled, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paneled]:
+    """Cables that do nothing wrong, also afterwards."""
+    monkeypatch.setattr(spec, "QUIET_S", 0.5)
+    panel.commands.clear()
+    yield panel
+    panel.spoil("")

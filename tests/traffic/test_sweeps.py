@@ -313,6 +313,56 @@ class TestFrames:
         else:
             Sweeps().jumbo_frames_should_gain_as_predicted(QUICK)
 
+    def test_a_peer_that_sends_too_little_does_not_make_the_card_red(self, states: States) -> None:
+        """900 frames a second are sent, and all of them arrive at the port: nobody knows what the card can do."""
+        states.rate, states.frames = lambda command: 900 * length(command) * 8e-6, lambda _: (1800, 1795)
+        with pytest.raises(
+            Undecided,
+            match=r"frames of 106 bytes: .*: missed; peer\.p0 sent at most 900 frames/s of 106 bytes, and all a",
+        ):
+            Sweeps().frame_rate_should_reach_the_limit()
+
+    @pytest.mark.parametrize(("sent", "arrived"), [(1900, 1800), (2400, 2390)])
+    def test_a_card_that_was_offered_more_than_arrived_or_enough_is_red(
+        self, states: States, sent: int, arrived: int
+    ) -> None:
+        states.rate, states.frames = lambda command: 900 * length(command) * 8e-6, lambda _: (sent, arrived)
+        with pytest.raises(CardFailure, match=r"frames of 106 bytes: 900.*over 20\): missed(\n|$)"):
+            Sweeps().frame_rate_should_reach_the_limit()
+
+    def test_one_run_as_fast_as_the_sender_goes_says_what_it_offers(self, states: States) -> None:
+        """The first run of a size floods the card; those that are counted are paced at what arrived."""
+        states.rate = lambda command: 900 * length(command) * 8e-6
+        states.frames = lambda command: (1800, 1800) if "--bitrate 0" not in command else (2400, 1800)
+        with pytest.raises(CardFailure, match=r"frames of 106 bytes: 900.*over 20\): missed(\n|$)"):
+            Sweeps().frame_rate_should_reach_the_limit()
+
+    def test_a_peer_that_sends_less_at_one_size_does_not_make_the_rates_differ(
+        self, bench: FakeBench, states: States, taken: Run
+    ) -> None:
+        use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
+        states.rate = lambda command: (900 if length(command) == 64 else 1100) * length(command) * 8e-6
+        states.frames = lambda command: (1800, 1800) if length(command) == 64 else (2600, 2200)
+        with pytest.raises(Undecided, match=r"expected the same within 7 % .*; peer\.p0 sent at most 900 frames/s"):
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+
+    @pytest.mark.parametrize(
+        ("sent", "standard", "verdict"), [(1800, 10.4, Undecided), (2200, 24.0, Undecided), (2200, 10.4, CardFailure)]
+    )
+    def test_a_gain_is_not_predicted_from_what_the_peer_can_send(
+        self, states: States, sent: int, standard: float, verdict: type[Exception]
+    ) -> None:
+        """Too few frames for the limit, or fewer than TCP carries at the same MTU: the card may receive more."""
+
+        def rate(command: str) -> float:
+            if "--udp" in command:
+                return sent / 2 * length(command) * 8e-6
+            return 30.0 if states.mtu() == 9000 else standard
+
+        states.rate, states.frames = rate, lambda command: (sent, sent) if "--udp" in command else (4000, 4000)
+        with pytest.raises(verdict, match=r"jumbo-gain: .*: missed"):
+            Sweeps().jumbo_frames_should_gain_as_predicted(QUICK)
+
     def test_a_sheet_without_a_frame_rate_is_not_applicable(self, bench: FakeBench, states: States, taken: Run) -> None:
         bench.edit(bench.sheet, ("  frames_per_s: 20000\n", ""))
         taken.card = bench.load()[1]

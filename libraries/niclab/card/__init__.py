@@ -25,7 +25,17 @@ from niclab.card.identity_facts import (
     PortLayout,
     VpdFacts,
 )
-from niclab.card.limits import Erratum, HarmlessMessage, IscsiFacts, IscsiLoad, Limits, Metric, NfsLimits, Reference
+from niclab.card.limits import (
+    Erratum,
+    HarmlessMessage,
+    IscsiFacts,
+    IscsiLoad,
+    Limits,
+    Metric,
+    NfsLimits,
+    Reference,
+    ZeroLossLimit,
+)
 from niclab.card.offload_facts import (
     Changeable,
     FreebsdOffload,
@@ -153,6 +163,7 @@ __all__ = [
     "VersionVerdict",
     "VpdFacts",
     "Workload",
+    "ZeroLossLimit",
     "load_card",
     "matches",
     "unknown_facts",

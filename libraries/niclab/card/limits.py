@@ -7,7 +7,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from niclab.card.values import Fraction, LessThanWhole, Milliseconds, Percent, Rate, RequirementId, Section
+from niclab.card.values import (
+    Fraction,
+    FrameBytes,
+    KnownRate,
+    LessThanWhole,
+    Milliseconds,
+    Percent,
+    Rate,
+    RequirementId,
+    Section,
+)
 from niclab.files.types import Text, Wanted
 
 
@@ -36,6 +46,16 @@ class NfsLimits(Section):
 
     udp_fraction_of_line_rate: Fraction | None = None
     jumbo_udp_fraction_of_line_rate: Fraction | None = None
+
+
+class ZeroLossLimit(Section):
+    """The frames of a size that the card must carry in a second, in each direction, and lose none (RFC 2544, 26.1).
+
+    ``frame_bytes``: with FCS.
+    """
+
+    frame_bytes: FrameBytes
+    frames_per_s: KnownRate
 
 
 class IscsiLoad(Enum):
@@ -73,6 +93,7 @@ class Limits(Section):
     frames_per_s: Rate | None = None
     frame_rate_same_within_percent: Percent | None = None
     retransmitted_percent: Percent | None = None
+    zero_loss: tuple[ZeroLossLimit, ...] = ()
     nfs: NfsLimits | None = None
 
 

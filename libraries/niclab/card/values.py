@@ -115,6 +115,8 @@ Milliseconds = Annotated[
 ]
 Percent = Annotated[Annotated[float, Field(gt=0, le=100)] | Unknown, Wanted(f"a percentage up to 100, or {UNKNOWN}")]
 Rate = Annotated[Annotated[int, Field(ge=1)] | Unknown, Wanted(f"a whole number of at least 1, or {UNKNOWN}")]
+KnownRate = Annotated[int, Field(ge=1), Wanted("a whole number of at least 1")]
+FrameBytes = Annotated[int, Field(ge=64, le=9216), Wanted("bytes of a frame with FCS, 64..9216")]
 Descriptors = Annotated[
     Annotated[int, Field(ge=1, le=1_048_576)] | Unknown, Wanted(f"a number of descriptors 1..1048576, or {UNKNOWN}")
 ]

@@ -20,12 +20,16 @@ class _Line(BaseModel):
 
 
 class SentFlow(_Line):
-    """A flow that was sent. ``refused``: why no more could be sent, in the words of the system."""
+    """A flow that was sent. ``refused``: why no more could be sent, in the words of the system.
+
+    ``seconds``: from the first frame to the last.
+    """
 
     flow: Count
     frames: Count
     bytes: Count
     refused: str
+    seconds: float = 0.0
 
 
 class ArrivedFlow(_Line):
@@ -152,9 +156,13 @@ class HashLook(_Line):
 
 
 class WrongSums(_Line):
-    """As many packets with a wrong checksum as the system has counted, by protocol."""
+    """As many packets with a wrong checksum as the system has counted, by protocol.
+
+    ``backlog``: frames for which the backlogs of its CPUs had no room.
+    """
 
     wrong: Mapping[str, int]
+    backlog: int = 0
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,7 @@ class ServerAnswer:
     wrong_sums: Mapping[str, int]
     wire: Mapping[str, WireLook]
     hashes: Mapping[str, HashLook]
+    backlog: int = 0
 
 
 def read_answer(text: str) -> ServerAnswer:
@@ -205,7 +214,7 @@ def read_answer(text: str) -> ServerAnswer:
         ended = kind == "end"
     if not ended:
         raise ReadError(f"{text[-200:]!r}; expected lines of JSON, the last of kind end")
-    return ServerAnswer(sent, arrived, ports, sums.wrong, wire, hashes)
+    return ServerAnswer(sent, arrived, ports, sums.wrong, wire, hashes, sums.backlog)
 
 
 def read_gaps(text: str) -> dict[int, float]:

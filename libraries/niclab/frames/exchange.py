@@ -118,7 +118,7 @@ def exchange(
     before = both.told()
     for attempt in range(ATTEMPTS):
         answers = run.part(FrameAgents).exchange(plan, meanwhile)
-        ledger = Ledger(plan, answers, run.interface, _switched(run))
+        ledger = Ledger(plan, answers, run.interface, switched(run))
         findings = [*(wire(answers) if wire else ()), *ledger.findings(), *counted_sums.findings(plan, answers)]
         after = both.told() if findings else before
         stood, before = both.between(before, after), after
@@ -127,26 +127,35 @@ def exchange(
         say(f"again, as {', '.join(map(str, stood))}")
     for line in ledger.lines():
         say(line)
-    for at, frames in _compared(plan, answers).items():
+    for at, frames in compared(plan, answers).items():
         run.notes.exposed(Exposure.FRAMES, frames, at)
     judge(findings, stood, trying or (lambda suspected: peer_trial.tried(run, suspected, say)))
     return ledger, answers
 
 
-def _switched(run: Run) -> list[Port]:
-    """The ports of the paths that go through the switch."""
+def switched(run: Run) -> list[Port]:
+    """Return the ports of the paths that go through the switch.
+
+    Args:
+        run: The current run.
+    """
     return [run.bench.port(end) for path in run.bench.paths if path.through is Wiring.SWITCH for end in path.ends]
 
 
-def _compared(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Counter[str]:
-    """Frames that came over each port of the dut, each way; one that an interface and a program got is one."""
-    compared = Counter[str]()
+def compared(plan: FramePlan, answers: Mapping[Role, ServerAnswer]) -> Counter[str]:
+    """Return the frames that came over each port of the dut, each way; one that an interface and a program got is one.
+
+    Args:
+        plan: What was sent.
+        answers: What both servers said.
+    """
+    found = Counter[str]()
     for flow, stream in enumerate(plan.streams):
         arrived = answers[stream.receiver.role].arrived.items()
         came = max((found.frames for (_, number), found in arrived if number == flow), default=0)
         sends = stream.sender.role is Role.DUT
-        compared[f"{stream.sender.name} sends" if sends else f"{stream.receiver.name} receives"] += came
-    return compared
+        found[f"{stream.sender.name} sends" if sends else f"{stream.receiver.name} receives"] += came
+    return found
 
 
 def strange_addresses(count: int, seed: int, multicast: bool = False) -> list[str]:

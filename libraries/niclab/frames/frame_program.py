@@ -34,6 +34,9 @@ SHORTEST_FRAME = 60
 PADDED = SHORTEST_FRAME + 4
 """The most that a short frame is padded to; some pad before the tag."""
 BURST = 16
+WAIT_S, LATE_S, LATE_FRAMES = 0.002, 0.1, 64
+"""A stream that was held up sends so much of it, and so many frames, as fast as it can: the ring of any card has room
+for them."""
 LINGER_S, SETTLE_S, AGREE_S, CONNECTS_WITHIN_S = 0.3, 3.0, 1.0, 10.0
 # linux/if_packet.h, asm-generic/socket.h
 SOL_PACKET, ADD_MEMBERSHIP, STATISTICS, AUXDATA = 263, 1, 6, 8
@@ -152,6 +155,7 @@ class OutgoingStream:
     def __init__(self, plan: dict[str, Any], content: FrameContent) -> None:
         self.plan, self.content, self.refused = plan, content, ""
         self.number = self.bytes = 0
+        self.first_at = self.last_at = 0.0
         self.stopped = False
         self.pending, self.next_at = b"", 0.0
         self.socket: socket.socket | None = None
@@ -196,8 +200,12 @@ class OutgoingStream:
             if self.over or (rate and now < self.next_at) or not self.send():
                 return n > 0
             if rate:
-                self.next_at = max(self.next_at, now - 0.1) + 1 / rate
+                self.next_at = max(self.next_at or now, now - min(LATE_S, LATE_FRAMES / rate)) + 1 / rate
         return True
+
+    def due_s(self, now: float) -> float:
+        """Return how long to wait for the next frame, at most 2 ms: what a full socket takes again is not said."""
+        return min(WAIT_S, self.next_at - now) if self.next_at > now else WAIT_S
 
     def send(self) -> bool:
         plan = self.plan
@@ -217,6 +225,8 @@ class OutgoingStream:
             if error.errno not in again:
                 self.refuse(error)
             return False
+        self.last_at = time.monotonic()
+        self.first_at = self.first_at or self.last_at
         self.bytes += sent
         self.pending = self.pending[sent:]
         self.number += not self.pending
@@ -224,7 +234,7 @@ class OutgoingStream:
 
     def said(self) -> dict[str, Any]:
         said = {"frames": self.number, "bytes": self.bytes, "refused": self.refused}
-        return dict(said, kind="sent", flow=self.plan["flow"])
+        return dict(said, kind="sent", flow=self.plan["flow"], seconds=self.last_at - self.first_at)
 
 
 class Exchange:
@@ -240,7 +250,7 @@ class Exchange:
             udp = each["over"] == "udp"
             self.places.append(UdpPort(each, self.arrivals) if udp else TcpPort(each, self.arrivals, self.places))
         self.streams = [OutgoingStream(each, content) for each in plan["sends"]]
-        self.sums = wrong_sums()
+        self.sums, self.backlog = wrong_sums(), backlog()
 
     def run(self) -> None:
         limit = time.monotonic() + self.plan["limit_s"]
@@ -252,7 +262,9 @@ class Exchange:
                 self.obey()
             busy = [stream for stream in self.streams if not stream.over]
             moved = [stream.step() for stream in busy]
-            for place in self.readable(0 if any(moved) else 0.002 if busy else 0.05):
+            now = time.monotonic()
+            wait_s = min((each.due_s(now) for each in busy), default=0.05)
+            for place in self.readable(0 if any(moved) else wait_s):
                 place.read()
             now = time.monotonic()
             if busy:
@@ -296,7 +308,8 @@ class Exchange:
         for capture in self.captures:
             yield from capture.said()
         after = wrong_sums()
-        yield {"kind": "sums", "wrong": {name: after[name] - count for name, count in self.sums.items()}}
+        wrong = {name: after[name] - count for name, count in self.sums.items()}
+        yield {"kind": "sums", "wrong": wrong, "backlog": backlog() - self.backlog}
         yield {"kind": "end"}
 
     def close(self) -> None:
@@ -341,6 +354,11 @@ def wrong_sums() -> dict[str, int]:
         counts = dict(line.split() for line in (PROC_NET / "snmp6").read_text().splitlines())
         found.update({"udp6": int(counts[SUM_6])} if SUM_6 in counts else {})
     return found
+
+
+def backlog() -> int:
+    """Return the frames that the system threw away because a CPU's backlog was full (net/core/net-procfs.c)."""
+    return sum(int(line.split()[1], 16) for line in (PROC_NET / "softnet_stat").read_text().splitlines())
 
 
 def write(folder: Path, name: str, text: str) -> None:

@@ -1,13 +1,14 @@
 """The frames a second that a card can receive, whatever their size, and what jumbo frames gain by it (NFS-01).
 
 A datagram is a frame here. The peak is searched: first as fast as the sender goes; where much of that is lost on the
-way, once more at the rate that arrived, because a card that is flooded may deliver less than it can.
+way, once more at the rate that arrived, because a card that is flooded may deliver less than it can. A peer that sends
+too little hides what the card can receive: what its port sent in these runs is compared with what arrived at the dut's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from niclab.bench.records import BenchPath, Role
@@ -28,7 +29,7 @@ from niclab.traffic.runs.asker import Asker
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Tell
-from niclab.traffic.runs.traffic_run import TrafficRun
+from niclab.traffic.runs.traffic_run import STRAY_FRAMES, TrafficRun
 from niclab.traffic.tools.tool import Order, TrafficTest
 from niclab.traffic.tools.tool_choice import tool_of
 
@@ -62,13 +63,29 @@ class Bound(Enum):
 
 @dataclass(frozen=True)
 class AtSize:
-    """Frames a second at one size. ``binds``: what held them back."""
+    """Frames a second at one size. ``binds``: what held them back.
+
+    ``sent_per_s``: the most that the peer's port sent in a run, where the dut's got all of it in each; else None.
+    """
 
     frame_bytes: int
     rate: Estimate
     result: Outcome
     binds: Bound
     runs: tuple[TrafficRun, ...]
+    sent_per_s: float | None
+
+    def doubts(self, least: float) -> tuple[str, ...]:
+        """Return why a lower rate may be the peer's: it sent less, and all of it arrived.
+
+        Args:
+            least: The rate that the card must receive, in frames/s.
+        """
+        if self.sent_per_s is None or self.sent_per_s >= least:
+            return ()
+        sender, receiver = self.runs[0].sender.port, self.runs[0].receiver.port
+        said = f"{sender} sent at most {self.sent_per_s:.0f} frames/s of {self.frame_bytes} bytes"
+        return (f"{said}, and all arrived at {receiver}: nobody knows which of them cannot do more",)
 
 
 @dataclass(frozen=True)
@@ -120,7 +137,12 @@ class Peak(Answer):
     def questions(self) -> list[Question]:
         """Return the limit at every size; where the line or the bus comes first, a missed limit is not judged."""
         return [
-            Question(f"{self.subject}, frames of {each.frame_bytes} bytes", each.result, self.hindrances)
+            Question(
+                f"{self.subject}, frames of {each.frame_bytes} bytes",
+                each.result,
+                self.hindrances,
+                each.doubts(each.result.expected.low),
+            )
             for each in self.found
             if each.binds is Bound.FRAMES or each.result.decision is Decision.MET
         ]
@@ -164,10 +186,11 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
             frame = message + UDP_HEADERS + ETHERNET
             asker = Asker(f"{subject}, frames of {frame} bytes", plan, time, "all sizes")
             # the rates of all sizes are compared: it is not enough to know that each meets the limit
-            values, result = asker.limit(_Search(run, session, asker, message).one_run, expected, _UNIT, is_narrow)
+            search = _Search(run, session, asker, message)
+            values, result = asker.limit(search.one_run, expected, _UNIT, is_narrow)
             rate = estimate(values, plan, NARROW)
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
-            found.append(AtSize(frame, rate, result, binds, tuple(asker.runs)))
+            found.append(AtSize(frame, rate, result, binds, tuple(asker.runs), sent_per_s(search.made)))
             tell(f"{subject}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds.value}")
     made = [each for one in found for each in one.runs]
     return Peak(subject, tuple(found), rate_mbps, bus_mbps, measured.hindrances(made))
@@ -175,12 +198,13 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
 
 @dataclass
 class _Search:
-    """Runs of one size: the offered rate is found with the first, and kept."""
+    """Runs of one size: the offered rate is found with the first, and kept. ``made``: also those that do not count."""
 
     run: Run
     session: Session
     asker: Asker
     message: int
+    made: list[TrafficRun] = field(default_factory=list)
     _rate_bps: int | None = None
 
     def one_run(self) -> float:
@@ -196,12 +220,26 @@ class _Search:
 
     def _measure(self, rate_bps: int | None) -> TrafficRun:
         order = Order(TrafficTest.UDP_STREAM, RUN_S, message_bytes=self.message, rate_bps=rate_bps)
-        return self.session.measure(order)
+        self.made.append(self.session.measure(order))
+        return self.made[-1]
 
     def _frames_per_s(self, measured: TrafficRun) -> float:
         if not measured.result.throughput_bps:
             raise WorthlessResult("worthless result: no datagram was received", measured.receiver.port)
         return measured.result.throughput_bps / 8 / self.message
+
+
+def sent_per_s(runs: Sequence[TrafficRun]) -> float | None:
+    """Return the most frames a second that the port of the sender sent in a run; None where not all of them arrived.
+
+    Args:
+        runs: The runs.
+    """
+    for each in runs:
+        sent, arrived = each.sender.frames.tx_packets, each.receiver.frames.rx_packets
+        if sent - arrived > STRAY_FRAMES + FLOODED * sent:
+            return None
+    return max(each.sender.frames.tx_packets / each.order.duration_s for each in runs)
 
 
 def _bus_mbps(before: tuple[Before, Before]) -> float | None:
@@ -244,7 +282,7 @@ def judge_independence(run: Run, peak: Peak) -> None:
         NotApplicable: The sheet does not say so, or there are less than two such sizes.
         CardFailure: It is proven to differ by more.
         BenchFault: It is, and the bench may be why.
-        Undecided: The intervals cannot tell.
+        Undecided: The intervals cannot tell, or the peer may be why.
     """
     percent = same_within(run)
     free = [each for each in peak.found if each.binds is Bound.FRAMES]
@@ -260,6 +298,8 @@ def judge_independence(run: Run, peak: Peak) -> None:
     if least.rate.high < part * most.rate.low:
         if peak.hindrances:
             raise BenchFault(f"{said}; the bench may be why: {'; '.join(peak.hindrances)}")
+        if doubts := least.doubts(part * most.rate.low):
+            raise Undecided("; ".join([said, *doubts]))
         raise CardFailure(said)
     if least.rate.low < part * most.rate.high:
         raise Undecided(said)
@@ -279,6 +319,19 @@ def jumbo_gain(run: Run, peak: Peak) -> Effect:
             f"{binds.value}"
         ),
     )
+
+
+def doubts_of_gain(peak: Peak, standard_mbps: float) -> tuple[str, ...]:
+    """Return why a gain was predicted from what the peer can send, rather than from what the card can receive.
+
+    Args:
+        peak: The frame rates from which it was predicted.
+        standard_mbps: What TCP carried at the standard MTU. More than the frame rate allows disproves it: the system
+            that sends TCP hands many frames over at once.
+    """
+    standard, least = peak.found[-1], peak.found[-1].result.expected.low
+    carried = standard_mbps / ((STANDARD_MTU - TCP_HEADERS) * 8e-6)
+    return standard.doubts(max(least, carried / (1 + GAIN_LESS_PERCENT / 100)))
 
 
 def _at_least_times(ratio: float) -> Prediction:

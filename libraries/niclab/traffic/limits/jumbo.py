@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from statistics import mean
+
 from niclab.bench.records import BenchPath
 from niclab.core.profile import Profile
 from niclab.run.run import Run
@@ -28,6 +31,9 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> EffectAn
         BenchFault: A run fails or is worthless.
         Undecided: The time was spent before the first look.
     """
-    predicted = frame_rate.jumbo_gain(run, frame_rate.measure(run, path, tell))
+    peak = frame_rate.measure(run, path, tell)
+    predicted = frame_rate.jumbo_gain(run, peak)
     answer = effect.ask(run, path, predicted, effect.BUDGETS[profile], tell, source=predicted.source)
+    doubts = frame_rate.doubts_of_gain(peak, mean(standard for standard, _ in answer.pairs))
+    answer = replace(answer, doubts=doubts)
     return EffectAnswers(f"Jumbo frames {answer.subject}", (answer,))

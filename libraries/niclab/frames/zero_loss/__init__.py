@@ -1,0 +1,1 @@
+"""The highest rate of frames at which none is lost (RFC 2544, 26.1)."""
