@@ -61,6 +61,7 @@ def panel(namespaces: Namespaces) -> Iterator[Paneled]:
         yield made
 
 
+@pytest.fixture
 def paneled(panel: Paneled, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paneled]:
     """Cables that do nothing wrong, also afterwards."""
     monkeypatch.setattr(spec, "QUIET_S", 0.5)
