@@ -12,5 +12,5 @@ A Paused Port Stops Sending
     Paused Port Should Stop Sending
 
 A Full Port Asks For Silence
-    [Tags]    req:CARD-16/sent
+    [Tags]    req:CARD-16/sent    slow
     Full Port Should Ask For Silence

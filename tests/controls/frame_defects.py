@@ -48,18 +48,18 @@ def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defec
     return Defect(BROADCOM, ("card:dut.p0", fault), red(*reds), says, tests=(*reds, *greens))
 
 
+def _sent_pause(fault: str, says: str, into: str = "") -> Defect:
+    return Defect("intel-x520", ("card:dut.p0", fault), red(ASKS), says, tests=(ASKS, PAUSED), into=into, full=True)
+
+
 FRAME_DEFECTS = (
     _frames("rx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
     _frames("pause-ignored=1", (CHANGES, PAUSED), "pause", CARRIES),
     _frames("rx-pause-ignored=1", (STOPS,), "sent on while", PAUSED),
     _frames("rx-pause-stays=1", (STOPS,), "not heeded (rx off)", PAUSED),
-    Defect("intel-x520", ("card:dut.p0", "tx-pause-never=1"), red(ASKS), "asked for no silence", tests=(ASKS, STOPS)),
-    Defect(
-        "intel-x520", ("card:dut.p0", "tx-pause-off-sends=1"), red(ASKS), "although it is not to", tests=(ASKS, STOPS)
-    ),
-    Defect(
-        "intel-x520", ("card:dut.p0", "pause-storm=1"), red(ASKS), "although nothing comes", tests=(ASKS,), into=ASKS
-    ),
+    _sent_pause("tx-pause-never=1", "asked for no silence"),
+    _sent_pause("tx-pause-off-sends=1", "although it is not to"),
+    _sent_pause("pause-storm=1", "although nothing comes", into=ASKS),
     _frames("ring-kills-link=1", (CHANGES,), "no carrier 5000 ms after ring", CARRIES),
     _frames("rx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     _frames("tx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-LEAST_LOST, LOST_PART, MISSED_PART = 20, 0.02, 0.5
+LEAST_LOST, LOST_PART, MISSED_PART = 20, 0.01, 0.5
 """A port was full if it lost so many frames and such a part of a flood, and its driver missed such a part of those."""
 KEPT_PART = 0.25
 """Assumption: with pause frames a port loses at most this part of the frames that it loses without."""

@@ -2,7 +2,8 @@
 
 The peer floods it with frames, while the smallest receive ring and the longest time between interrupts keep it from
 taking them. The same flood without pause frames says that it was full. Pause frames end at a switch, so that paths
-through one are left out. A port is charged only with what it does twice, by its own driver's counters.
+through one are left out. A port is charged only with what it does twice, by its own driver's counters: a server that
+stands still delays frames, and makes no port count pause frames that it does not send, or leave those that it has to.
 """
 
 from __future__ import annotations
@@ -20,13 +21,12 @@ from niclab.frames.pauses.flood_agents import FloodAgents, Flooded
 from niclab.frames.pauses.sent_judging import Flood, FullPort, judge
 from niclab.frames.server_agent import require_packet_sockets
 from niclab.run.run import Run
-from niclab.run.watching import standstill
 from niclab.settings.held import held
 
 Say = Callable[[str], object]
 
 ATTEMPTS = 3
-"""A port is charged with what it does in two of them, of which neither server stood still in any."""
+"""A port is charged with what it does in two of them."""
 FLOOD_S = 1.5
 OVER_S = 1.0
 """Assumption: what a port holds is handed over so long after the last frame of the flood."""
@@ -48,7 +48,7 @@ def asked(run: Run, say: Say) -> None:
         CardFailure: A port is full and sends no pause frame, sends some although it is not to, or keeps sending them;
             a setting is taken and not shown; it loses its link.
         BenchFault: A program fails, the peer loses its link, or a setting could not be put back.
-        Undecided: A server stood still, or the counters of both ends do not agree.
+        Undecided: The counters of both ends do not agree, or nobody knows where frames were lost.
         NotApplicable: Every path leads through a switch, a server does not run Linux, pause frames cannot be set, the
             port could not be filled, or the card drops what finds no room in a ring.
         SheetSilent: The sheet names no counter of those that a port sends.
@@ -116,24 +116,23 @@ class _Trial:
 
     def judge(self, ports: Sequence[Port]) -> None:
         """Flood ports with pause frames off, and on, until each has asked for silence or was wrong twice."""
-        both, once = standstill.watch(self.run, standstill.LEAST_OF_PINGS_MS), set[tuple[Port, FullPort]]()
-        left, told, asks = [*ports], both.told(), self.section.full_ring is FullRing.PAUSES
+        left, once = [*ports], set[tuple[Port, FullPort]]()
+        asks = self.section.full_ring is FullRing.PAUSES
         for _ in range(ATTEMPTS):
             off, on = (self._flooded(left, to) for to in (False, True))
-            now = both.told()
-            stood, told = [f"meanwhile {each}" for each in both.between(told, now)], now
             again = dict[Port, str]()
             for port in left:
                 found, why = judge(off[port], on[port])
-                text = f"{port.place}: {found.value}: {why}; off: {off[port]}; on: {on[port]} ({_SOURCE})"
+                said = ": ".join(filter(None, (found.value, why)))
+                text = f"{port.place}: {said}; off: {off[port]}; on: {on[port]} ({_SOURCE})"
                 self.say(text)
                 if found is FullPort.NOT_FILLED or (found is FullPort.SILENT and not asks):
                     self.silent.append(text)
-                elif found in _CHARGED and not stood and (port, found) in once:
+                elif found in _CHARGED and (port, found) in once:
                     self.problems.append(text)
                 elif found is not FullPort.ASKED:
-                    again[port] = "\n".join([text, *(stood or [_ONCE] * (found in _CHARGED))])
-                    once |= set() if stood else {(port, found)}
+                    again[port] = "\n".join([text, *[_ONCE] * (found in _CHARGED)])
+                    once.add((port, found))
             left = [*again]
             if not left:
                 return
@@ -180,10 +179,13 @@ class _Trial:
         if not any(grown.values()):
             return dict.fromkeys(ports, (0, 0))
         pause(AGAIN_S)
-        third, start = self._counted(ports), second
+        self.run.part(FloodAgents).heard(ports)
+        third = self._counted(ports)
         pause(AGAIN_S)
-        last = self._counted(ports)
-        return {port: (_grown(start[port], third[port]) or 0, _grown(third[port], last[port]) or 0) for port in ports}
+        last, came = self._counted(ports), self.run.part(FloodAgents).heard(ports)
+        return {
+            port: (grown[port], _grown(third[port], last[port]) or 0) if not came[port] else (0, 0) for port in ports
+        }
 
     def _await_links(self, ports: Sequence[Port]) -> None:
         limits = self.run.card.limits

@@ -17,7 +17,7 @@ _PARTS = {
     r"rings\..+\.default": ("DEL-01/rings",),
     r"coalescing\.(adaptive_.+|.+\.default)": ("DEL-01/coalescing", "NFS-06/defaults"),
     r"coalescing\..+\.settable": ("SUS-08/coalescing",),
-    r"pause\..+": ("DEL-01/pause",),
+    r"pause\.(autoneg|rx|tx)": ("DEL-01/pause",),
     r"channels\..+\.default": ("DEL-01/queues",),
     r"mtu\.min": ("SUS-08/mtu",),
     r"offloads\.table\..+\.default": ("DEL-01/offloads", "EMX-06/defaults"),
