@@ -51,6 +51,18 @@ deviations:
     fact: pause.received
     how: pause frames that come stop nothing, and are delivered as any group's
     source: QEMU 7.2, hw/net/e1000e_core.c, mac_reg_access (registers of flow control are stored, no more)
+  - card: intel-82574l
+    fact: clock.time
+    how: its clock does not move
+    source: measured, QEMU 7.2
+  - card: intel-82574l
+    fact: clock.received-stamps
+    how: no frame is stamped
+    source: measured, QEMU 7.2
+  - card: intel-82574l
+    fact: clock.sent-stamps
+    how: no frame is stamped
+    source: measured, QEMU 7.2
   - card: intel-82576
     fact: filters.unicast
     how: an address that is not its own is received if its hash is that of a group it joined
@@ -63,6 +75,10 @@ deviations:
     fact: pause.received
     how: pause frames that come stop nothing, and are delivered as any group's
     source: QEMU 10.0, hw/net/igb_core.c, mac_reg_access (registers of flow control are stored, no more)
+  - card: intel-82576
+    fact: clock.received-stamps
+    how: the first frame alone is stamped
+    source: measured, QEMU 10.0; hw/net/igb_core.c, igb_get_rxsatrh() (it frees the stamp; Linux does not read it)
   - card: intel-82576
     fact: virtual_functions.spoof-check
     how: a function sends from any address, whatever check is set

@@ -16,7 +16,7 @@
 #define VCARD_NVRAM_SIZE	0x400000
 #define VCARD_SLOTS		2
 #define VCARD_PORTS		2
-#define VCARD_FAULT_WORDS	80
+#define VCARD_FAULT_WORDS	96
 #define VCARD_POLL_MS		50
 
 /* header, at 0 */
@@ -169,7 +169,11 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(EEPROM_FLIPS,		74, "eeprom-flips",		PORT, "n: in every n-th read of the EEPROM a bit is wrong") \
 	X(MAC_BOOTS,		75, "mac-boots",		PORT, "1: each start of the server gives the port another MAC address") \
 	X(LOOK_DROPS_LINK,	76, "look-drops-link",		PORT, "the link goes and returns: 1: when registers are dumped, 2: when the light blinks") \
-	X(SG_ALIGNED,		77, "sg-aligned",		PORT, "bytes, a power of 2: a piece of a frame is fetched from a multiple of so many")
+	X(SG_ALIGNED,		77, "sg-aligned",		PORT, "bytes, a power of 2: a piece of a frame is fetched from a multiple of so many") \
+	X(CLOCK_BACKWARDS,	78, "clock-backwards",		PORT, "n: every n-th read of the clock is 1 ms too early") \
+	X(CLOCK_IGNORES_ADJUST,	79, "clock-ignores-adjust",	PORT, "1: the clock keeps its rate, whatever is set") \
+	X(STAMP_STALE,		80, "stamp-stale",		PORT, "1: a frame has the time stamp of the one before it") \
+	X(CLOCK_SET_OFF,	81, "clock-set-off",		PORT, "milliseconds: a time that is set is so much later")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

@@ -201,6 +201,9 @@ class SiliconFact(Enum):
     CHECKSUM_WORK = "offloads.checksum-work"
     RECEIVED_PAUSE = "pause.received"
     SPOOF_CHECK = "virtual_functions.spoof-check"
+    CLOCK_TIME = "clock.time"
+    RECEIVED_STAMPS = "clock.received-stamps"
+    SENT_STAMPS = "clock.sent-stamps"
 
 
 class DeclaredDeviation(Record):
