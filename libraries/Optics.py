@@ -6,6 +6,7 @@ from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
+from niclab.core.profile import Profile
 from niclab.links.optics import cage_checks, received
 
 
@@ -20,8 +21,11 @@ class Optics(BenchLibrary):
     """
 
     @keyword
-    def every_module_should_be_read_right(self) -> None:
-        """See that ten reads of each module agree, its checksums are right, and its readings are within its own limits.
+    def every_module_should_be_read_right(self, profile: Profile | None = None) -> None:
+        """See that reads of each module agree, its checksums are right, and its readings are within its own limits.
+
+        Args:
+            profile: How many reads are compared: ``quick`` 10, ``full`` 100.
 
         Raises:
             CardFailure: A driver cannot read a module, reads differ, fields are mixed up, or the supply voltage is
@@ -30,7 +34,7 @@ class Optics(BenchLibrary):
                 the far end or an old laser may be why; or every read has the same wrong checksum, or the driver shows
                 some modules and not another one, or one is of a kind that is not read.
         """
-        cage_checks.require_read_right(self.run, logger.info)
+        cage_checks.require_read_right(self.run, self.profile(profile), logger.info)
 
     @keyword
     def received_power_should_follow_the_light(self) -> None:

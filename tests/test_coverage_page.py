@@ -114,6 +114,11 @@ TESTS = {
     "driver of a port loaded again under its functions": (
         "Virtual Functions Are Made Again When The Driver Is Loaded Again",
     ),
+    "a clock that runs": ("Every Hardware Clock Runs Forward At Its Rate",),
+    "a clock that is set": ("Hardware Clocks Take Times",),
+    "a clock whose rate is changed": ("Hardware Clocks Take Rates",),
+    "stamps of received frames": ("Received Frames Have Time Stamps Of Their Own",),
+    "stamps of frames sent": ("Sent Frames Have Time Stamps Of Their Own",),
     "every queue works, flows are spread": (SPREAD,),
     "indirection table": ("Flows Follow The Indirection Table",),
     "interrupt of each queue": (

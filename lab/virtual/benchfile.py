@@ -55,6 +55,18 @@ deviations:
     fact: pause.sent
     how: a full port sends no pause frame
     source: QEMU 7.2, hw/net/e1000e_core.c (it makes no frame of its own; registers of flow control are stored, no more)
+  - card: intel-82574l
+    fact: clock.time
+    how: its clock does not move
+    source: measured, QEMU 7.2
+  - card: intel-82574l
+    fact: clock.received-stamps
+    how: no frame is stamped
+    source: measured, QEMU 7.2
+  - card: intel-82574l
+    fact: clock.sent-stamps
+    how: no frame is stamped
+    source: measured, QEMU 7.2
   - card: intel-82576
     fact: filters.unicast
     how: an address that is not its own is received if its hash is that of a group it joined
@@ -71,6 +83,10 @@ deviations:
     fact: pause.sent
     how: a full port sends no pause frame
     source: QEMU 10.0, hw/net/igb_core.c (it makes no frame of its own; registers of flow control are stored, no more)
+  - card: intel-82576
+    fact: clock.received-stamps
+    how: the first frame alone is stamped
+    source: measured, QEMU 10.0; hw/net/igb_core.c, igb_get_rxsatrh() (it frees the stamp; Linux does not read it)
   - card: intel-82576
     fact: virtual_functions.spoof-check
     how: a function sends from any address, whatever check is set

@@ -32,6 +32,9 @@ TAGS_IN = "Received Tags Are Those That Were Sent"
 TXCSUM, RXCSUM, GRO, VLAN_TX, RXHASH, LRO = 2, 4, 16, 32, 256, 512
 """Bits of ``VCARD_F_`` in ``lab/virtual/card/mailbox.h``."""
 ALONE = "Single Frames Are Handed Over In Time"
+CLOCK_RUNS, CLOCK_RATES = "Every Hardware Clock Runs Forward At Its Rate", "Hardware Clocks Take Rates"
+CLOCK_TIMES = "Hardware Clocks Take Times"
+STAMPED_IN, STAMPED_OUT = "Received Frames Have Time Stamps Of Their Own", "Sent Frames Have Time Stamps Of Their Own"
 PIECES = "Data In Pieces Of Memory Arrive Unchanged"
 KINDS, PADDING = "Frames Of Every Kind Arrive", "Padding Carries No Foreign Bytes"
 SEGMENTS_6 = "Segments Of TCP Over IPv6 Are Right On The Wire"
@@ -70,6 +73,10 @@ FRAME_DEFECTS = (
     _frames("tx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(BROADCOM, ("card:dut.p0", "tx-flip=25"), red(ONE_OFF), "arrived", tests=(ONE_OFF, CARRIES), full=True),
     _frames("sg-aligned=4", (PIECES,), "damaged", CARRIES, ONCE),
+    _frames("clock-backwards=40", (CLOCK_RUNS,), "earlier than just before", UP),
+    _frames("clock-ignores-adjust=1", (CLOCK_RATES,), "and changed by", CLOCK_RUNS, CLOCK_TIMES),
+    _frames("clock-set-off=3", (CLOCK_TIMES,), "more than it was set to", CLOCK_RUNS, CLOCK_RATES),
+    _frames("stamp-stale=1", (STAMPED_IN, STAMPED_OUT), "before it was asked for", CLOCK_RUNS),
     _frames("tx-csum-odd=1", (OFFLOADED,), "arrived", CARRIES, NOT_OFFLOADED),
     _frames("tx-csum-last=1", (SEGMENTS, SEGMENTS_6), "with wrong checksums", CARRIES),
     _frames("tx-twice=50", (ONCE,), "twice", UP),

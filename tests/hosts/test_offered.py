@@ -7,19 +7,7 @@ import pytest
 from niclab.hosts.links.bits import Bits
 from niclab.hosts.settings.offered import offered_capabilities, read_offered
 
-IGB = """Time stamping parameters for enp1s0:
-Capabilities:
-\thardware-transmit
-\tsoftware-transmit
-\thardware-receive
-\tsoftware-receive
-\tsoftware-system-clock
-\thardware-raw-clock
-PTP Hardware Clock: 0
-Hardware Transmit Timestamp Modes:
-\toff
-\ton
-Settings for enp1s0:
+IGB = """Settings for enp1s0:
 \tSupported ports: [ TP ]
 \tSupported FEC modes: Not reported
 \tSupports Wake-on: pumbg
@@ -35,12 +23,7 @@ hw-tc-offload: off
 l2-fwd-offload: off [fixed]
 tls-hw-tx-offload: off [fixed]
 """
-SOFTWARE = """Time stamping parameters for eth0:
-Capabilities:
-\tsoftware-transmit
-\tsoftware-receive
-PTP Hardware Clock: none
-Settings for eth0:
+SOFTWARE = """Settings for eth0:
 \tSupported FEC modes: None BaseR RS
 \tSupports Wake-on: d
 Features for eth0:
@@ -54,7 +37,7 @@ esp-hw-offload: on [fixed]
     [
         (
             IGB,
-            "a PTP hardware clock|time stamps by the hardware|Energy-Efficient Ethernet|wake-on-LAN (pumbg)|"
+            "Energy-Efficient Ethernet|wake-on-LAN (pumbg)|"
             "filters that choose the queue of a flow|rules of tc in the card|segmentation of UDP",
         ),
         (SOFTWARE, "forward error correction (BaseR, RS)|IPsec in the card"),

@@ -147,14 +147,14 @@ def test_requirements_are_traced_to_tests(run_dir: Path) -> None:
         "CARD-04/link": ("failed", 1),
         "CARD-05/access": ("not applicable", 1),
     }
-    assert len(requirements) == 53
+    assert len(requirements) == 54
     assert {part["status"] for part in parts.values() if not part["tests"]} == {"not tested"}
 
 
 def test_the_scope_is_on_the_page(run_dir: Path) -> None:
     certify(run_dir, 0)
     scope = certificate_of(run_dir)["scope"]
-    assert scope.startswith("plan toy: 0 of 53 requirements verified, 2 in part; not asked: EMX-01, EMX-02, ")
+    assert scope.startswith("plan toy: 0 of 54 requirements verified, 2 in part; not asked: EMX-01, EMX-02, ")
     page = (run_dir / "certificate.html").read_text()
     assert scope.partition("; ")[0][1:] in page and "Not asked: EMX-01, EMX-02, " in page
     assert "verified: Width and speed when idle, by 1 test: The Card Trains To Its Width" in page

@@ -53,6 +53,8 @@ struct ethtool_rxfh_param {
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define kernel_ethtool_ts_info ethtool_ts_info
+
 struct virtqueue_info {
 	const char *name;
 	vq_callback_t *callback;

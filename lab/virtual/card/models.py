@@ -108,12 +108,13 @@ def firmware(model: Model) -> dict[str, str]:
 
 
 def looks(model: Model) -> dict[str, str]:
-    """Looks that the driver offers: bytes of its EEPROM and of its dump of registers, and a light that blinks."""
+    """Looks that the driver offers: bytes of its EEPROM and of its dump of registers, a light, and a clock."""
     section = model["looks"]
     return {
         "eeprom_bytes": str(section.get("eeprom_bytes", 0)),
         "register_bytes": str(section.get("register_bytes", 0)),
         "identify": _bool(section["identify"]),
+        "clock_max_ppb": str(section.get("clock_max_ppb", 0)),
     }
 
 

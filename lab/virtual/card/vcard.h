@@ -67,6 +67,7 @@ struct vcard_model {
 	u32 eeprom_bytes;	/* ethtool -e; 0: the driver shows none */
 	u32 register_bytes;	/* ethtool -d; 0: the driver shows none */
 	bool identify;		/* ethtool -p */
+	u32 clock_max_ppb;	/* how far the clock can be adjusted; 0: the driver offers none */
 	u16 vendor, device, subvendor, subdevice;
 	u32 class;
 	u8 revision, ports;

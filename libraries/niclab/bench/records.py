@@ -202,6 +202,9 @@ class SiliconFact(Enum):
     RECEIVED_PAUSE = "pause.received"
     SENT_PAUSE = "pause.sent"
     SPOOF_CHECK = "virtual_functions.spoof-check"
+    CLOCK_TIME = "clock.time"
+    RECEIVED_STAMPS = "clock.received-stamps"
+    SENT_STAMPS = "clock.sent-stamps"
 
 
 class DeclaredDeviation(Record):

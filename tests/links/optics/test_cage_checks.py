@@ -9,6 +9,7 @@ from fake_bench import FakeBench
 from lit_ports import LitPorts
 from module_dumps import CABLE_SFP, MIXED_SFP, memory_of, qsfp, sfp
 
+from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.hosts.errors import ModuleUnread, NotOffered
 from niclab.links.optics import cage_checks
@@ -24,7 +25,7 @@ def ports(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> LitP
 
 
 def check() -> None:
-    Optics().every_module_should_be_read_right()
+    Optics().every_module_should_be_read_right(Profile.QUICK)
 
 
 def raising(error: Exception) -> bytes:
@@ -33,7 +34,7 @@ def raising(error: Exception) -> bytes:
 
 def test_sound_modules_are_green_and_described(ports: LitPorts) -> None:
     said = list[str]()
-    cage_checks.require_read_right(ports.taken, said.append)
+    cage_checks.require_read_right(ports.taken, Profile.QUICK, said.append)
     assert said[0] == "dut.p0: Intel Corp FTLX8574D3BNL-IT, serial number A41ASYK"
     assert "dut.p1: received power 0.4200 mW (-3.8 dBm), within its limits" in said
 
@@ -47,7 +48,7 @@ def test_readings_that_move_between_reads_are_green(ports: LitPorts) -> None:
 def test_a_warning_is_said_and_fails_nothing(ports: LitPorts) -> None:
     said = list[str]()
     ports.of["dut.p1"] = ports.fixed(sfp(celsius=90))
-    cage_checks.require_read_right(ports.taken, said.append)
+    cage_checks.require_read_right(ports.taken, Profile.QUICK, said.append)
     assert "dut.p1: temperature 90 degrees C, beyond its warning" in said
 
 
@@ -136,8 +137,22 @@ def test_what_air_fibre_and_laser_decide_is_undecided(ports: LitPorts, memory: b
 
 def test_light_that_a_module_measures_late_is_green(ports: LitPorts) -> None:
     reads = count(1)
-    ports.of["dut.p1"] = lambda: bytes(sfp(received_uw=2.1 if next(reads) <= cage_checks.READS else 420))
+    ports.of["dut.p1"] = lambda: bytes(sfp(received_uw=2.1 if next(reads) <= cage_checks.READS[Profile.QUICK] else 420))
     check()
+
+
+@pytest.mark.parametrize(("profile", "reads"), [(Profile.QUICK, 10), (Profile.FULL, 100)])
+def test_a_full_test_compares_a_hundred_reads(ports: LitPorts, profile: Profile, reads: int) -> None:
+    read = count(1)
+
+    def memory() -> bytes:
+        changed = sfp()
+        changed[40] ^= int(next(read) == reads)
+        return bytes(changed)
+
+    ports.of["dut.p1"] = memory
+    with pytest.raises(CardFailure, match=PLACE + f"reads its module otherwise in read {reads} of {reads}, "):
+        cage_checks.require_read_right(ports.taken, profile, str)
 
 
 def test_a_module_of_four_lanes_and_a_cable_are_read_as_well(ports: LitPorts) -> None:
@@ -189,7 +204,7 @@ def test_a_module_that_the_driver_does_not_show_is_undecided(ports: LitPorts) ->
             keyword()
     ports.media("fibre, twisted-pair")
     said = list[str]()
-    cage_checks.require_read_right(ports.taken, said.append)
+    cage_checks.require_read_right(ports.taken, Profile.QUICK, said.append)
     assert "not judged: dut: enp1s0: its driver shows no module" in said
     ports.media("fibre")
     ports.of["dut.p1"] = ports.fixed(sfp(supply_v=2.5))

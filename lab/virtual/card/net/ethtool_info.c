@@ -208,6 +208,7 @@ void vnet_ethtool_info(struct vnet *v, struct ethtool_ops *ops)
 	ops->get_link_ksettings = link_settings;
 	ops->get_msglevel = message_level;
 	ops->set_msglevel = set_message_level;
+	ops->get_ts_info = vnet_stamp_info;
 	if (v->model->identify)
 		ops->set_phys_id = identify;
 	if (v->model->eeprom_bytes) {

@@ -269,6 +269,7 @@ static const struct net_device_ops operations = {
 	.ndo_vlan_rx_add_vid = vlan_add,
 	.ndo_vlan_rx_kill_vid = vlan_kill,
 	.ndo_set_rx_mode = vnet_rx_mode,
+	.ndo_eth_ioctl = vnet_stamp_ioctl,
 };
 
 static void make_queues(struct vnet *v)
@@ -372,9 +373,11 @@ struct vnet *vnet_make(struct pci_dev *pdev, struct vcard_port *port, const stru
 	vcard_firmware_load(port);
 	netif_set_real_num_tx_queues(dev, v->channels);
 	netif_set_real_num_rx_queues(dev, v->channels);
+	vnet_clock_make(v);
 	err = register_netdev(dev);
 	if (!err)
 		return v;
+	vnet_clock_unmake(v);
 	vcard_detach(port);
 fail:
 	bitmap_free(v->vlans);
@@ -397,6 +400,7 @@ void vnet_unmake(struct vnet *v)
 		WRITE_ONCE(*(u32 *)(unsigned long)v->open, 0);
 	vcard_detach(v->port);
 	unregister_netdev(v->dev);
+	vnet_clock_unmake(v);
 	cancel_work_sync(&v->reset);
 	bitmap_free(v->vlans);
 	free_netdev(v->dev);

@@ -295,6 +295,7 @@ void vnet_receive(void *context, struct sk_buff *skb)
 	skb_reset_network_header(skb);
 	if (mac_control(v, skb) || refused(v, q, skb))
 		goto drop;
+	vnet_stamp_received(v, skb);
 	if (skb->pkt_type == PACKET_MULTICAST || skb->pkt_type == PACKET_BROADCAST)
 		q->count[VC_RX_MULTICAST]++;
 	skb = vlan(v, q, skb);

@@ -56,6 +56,7 @@ netdev_tx_t vnet_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct vnet_queue *q = &v->queue[skb_get_queue_mapping(skb)];
 	u64 now = ktime_get_ns(), due;
 
+	vnet_stamp_asked(v, skb);
 	if (skb_is_gso(skb)) {
 		headers = skb_tcp_all_headers(skb);
 		frames = skb_shinfo(skb)->gso_segs ?: DIV_ROUND_UP(skb->len - headers, skb_shinfo(skb)->gso_size);
@@ -129,6 +130,7 @@ static void send_one(struct vnet *v, struct sk_buff *skb)
 	if (vnet_tx_pad(v, skb))
 		return;
 	twin = vnet_tx_twin(v, skb);
+	vnet_stamp_sent(v, skb);
 	vcard_send(v->port, skb);
 	if (twin)
 		vcard_send(v->port, twin);

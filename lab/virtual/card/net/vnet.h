@@ -6,7 +6,9 @@
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/module.h>
+#include <linux/ptp_clock_kernel.h>
 
+#include "../kernels.h"
 #include "../vcard.h"
 
 #define VNET_QUEUES 64
@@ -74,6 +76,17 @@ struct vnet_queue {
 	u32 rx_owed, tx_owed;			/* thousandths of a byte: defect_bytes() */
 };
 
+/* A port's clock: `ns` when the host's was `since`. */
+struct vnet_clock {
+	struct ptp_clock_info info;
+	struct ptp_clock *ptp;
+	spinlock_t lock;
+	u64 ns, since, reads, received, sent;
+	long adjusted;
+	bool sends;				/* frames that leave have stamps, if asked for */
+	int filter;
+};
+
 struct vnet {
 	struct vcard_port *port;
 	const struct vcard_model *model;
@@ -84,6 +97,7 @@ struct vnet {
 	struct vcard_client client;
 	bool open, detached, mtu_changed, ring_changed;
 	struct work_struct reset;
+	struct vnet_clock clock;
 
 	u32 rx_ring, tx_ring, rx_mini, rx_jumbo;
 	struct ethtool_coalesce coalesce;
@@ -164,6 +178,15 @@ void vnet_tx_missum(struct vnet *v, struct sk_buff *skb, unsigned int start, uns
 int vnet_tx_pad(struct vnet *v, struct sk_buff *skb);
 u16 vnet_tag(const struct vnet *v, u16 tci);
 struct sk_buff *vnet_tx_twin(struct vnet *v, const struct sk_buff *skb);
+
+/* clock.c */
+void vnet_stamp_received(struct vnet *v, struct sk_buff *skb);
+void vnet_stamp_asked(struct vnet *v, struct sk_buff *skb);
+void vnet_stamp_sent(struct vnet *v, struct sk_buff *skb);
+int vnet_stamp_ioctl(struct net_device *dev, struct ifreq *request, int command);
+int vnet_stamp_info(struct net_device *dev, struct kernel_ethtool_ts_info *info);
+void vnet_clock_make(struct vnet *v);
+void vnet_clock_unmake(struct vnet *v);
 
 /* link.c */
 bool vnet_link_seen(struct vnet *v);

@@ -54,7 +54,7 @@ class LinuxSettings(LinuxCommands):
 
     def untried(self, iface: str) -> tuple[str, ...]:
         name = interface_name(self.name, iface)
-        command = "; ".join(f"ethtool {option}{name}" for option in ("-T ", "", "--show-eee ", "-k "))
+        command = "; ".join(f"ethtool {option}{name}" for option in ("", "--show-eee ", "-k "))
         return read_offered(self._try(f"{{ {command}; }} 2> /dev/null").stdout)
 
     def set_feature(self, iface: str, word: str, on: bool) -> Attempt[Features]:

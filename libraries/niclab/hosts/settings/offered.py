@@ -6,7 +6,7 @@ import re
 
 from niclab.hosts.links.bits import Bits
 
-CLOCK, STAMPS, WAKES = "a PTP hardware clock", "time stamps by the hardware", "wake-on-LAN"
+WAKES = "wake-on-LAN"
 EEE, FEC = "Energy-Efficient Ethernet", "forward error correction"
 FEATURES = {
     "ntuple-filters": "filters that choose the queue of a flow",
@@ -36,8 +36,6 @@ CAPABILITIES = {
     "VXLAN_HWTSO": "segmentation in VXLAN tunnels",
 }
 """Capabilities of FreeBSD by their labels (net/if.h, IFCAP_*), in words."""
-_CLOCK = re.compile(r"^PTP Hardware Clock: \d+$", re.M)
-_STAMPS = re.compile(r"^\thardware-(transmit|receive)\b", re.M)
 _WAKES = re.compile(r"^\tSupports Wake-on: ([a-z]+)$", re.M)
 _FEC = re.compile(r"^\tSupported FEC modes: (.+)$", re.M)
 _EEE = re.compile(r"^\s*EEE status: (enabled|disabled)", re.M)
@@ -45,11 +43,11 @@ _FEATURE = re.compile(r"^([a-z0-9_-]+): (on|off)( \[[^\]]*\])?$", re.M)
 
 
 def read_offered(text: str) -> tuple[str, ...]:
-    """Read the output of ``ethtool`` with ``-T``, none, ``--show-eee`` and ``-k``, one after the other.
+    """Read the output of ``ethtool`` without option, with ``--show-eee`` and ``-k``, one after the other.
 
     A part that the driver or this ``ethtool`` does not have is not offered; whatever else it prints is no matter.
     """
-    found = [words for words, pattern in ((CLOCK, _CLOCK), (STAMPS, _STAMPS), (EEE, _EEE)) if pattern.search(text)]
+    found = [EEE] if _EEE.search(text) else []
     wakes, modes = _WAKES.search(text), _FEC.search(text)
     if wakes and wakes[1] != "d":
         found.append(f"{WAKES} ({wakes[1]})")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port, Role
 from niclab.card import CAGES, Card
+from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame, require_judged
 from niclab.core.wait import persistent_problems
 from niclab.hosts.errors import ModuleUnread, NotOffered
@@ -13,7 +14,7 @@ from niclab.links.optics import sff8472, sff8636
 from niclab.links.optics.module_data import ModuleData, ModuleReading
 from niclab.run.run import Run
 
-READS = 10
+READS = {Profile.QUICK: 10, Profile.FULL: 100}
 """Reads of each module that are compared."""
 SETTLES_WITHIN_S = 10.0
 """House figure: firmware that asks a module does so every second or two."""
@@ -66,7 +67,7 @@ def read_module(place: str, memory: bytes) -> ModuleData:
     raise UnknownKind(f"{place}: its module has {kind}; those of SFP and QSFP are read (SFF-8024)")
 
 
-def require_read_right(run: Run, say: Callable[[str], object]) -> None:
+def require_read_right(run: Run, profile: Profile, say: Callable[[str], object]) -> None:
     """See that reads of a module agree, its checksums are right, and its own readings are within its own limits.
 
     A limit counts as left where every read is beyond it. Only the supply voltage is the card's alone. The others decide
@@ -75,6 +76,7 @@ def require_read_right(run: Run, say: Callable[[str], object]) -> None:
 
     Args:
         run: The qualification run.
+        profile: How often each is read.
         say: Takes what each module is and reads.
 
     Raises:
@@ -88,7 +90,7 @@ def require_read_right(run: Run, say: Callable[[str], object]) -> None:
     troubles, doubts, without = list[Trouble](), list[str](), list[NotApplicable]()
     for port in dut_ports(run):
         try:
-            memories = _memories(run, port)
+            memories = _memories(run, port, READS[profile])
             if troubled := _differences(memories):
                 troubles += map(port.trouble, troubled)
                 continue
@@ -152,11 +154,11 @@ def _lasting_doubts(run: Run, port: Port) -> list[str]:
     return [f"{port.place} {line}" for line in persistent_problems(doubts, within=SETTLES_WITHIN_S)]
 
 
-def _memories(run: Run, port: Port) -> list[bytes]:
+def _memories(run: Run, port: Port, reads: int) -> list[bytes]:
     """Read the module again and again; a port that may have none is excused where its driver cannot."""
     host, iface = run.server_of(port).host, run.interface(port)
     try:
-        return [host.links.module_memory(iface) for _ in range(READS)]
+        return [host.links.module_memory(iface) for _ in range(reads)]
     except ModuleUnread as error:
         if _needs_modules(run.card):
             raise
