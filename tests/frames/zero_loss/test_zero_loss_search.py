@@ -88,6 +88,6 @@ def test_nothing_is_tried_below_the_lowest_rate(seconds: float) -> None:
 
 
 def test_a_standstill_that_nobody_sees_overfills_no_ring_at_the_lowest_rate() -> None:
-    """A standstill of 0.15 s does not use up 256 descriptors, the least of all defaults."""
+    """256 descriptors, the least of all defaults, last for a standstill of 0.15 s."""
     found = search(Card(lambda *_: 1, most=1e6).trial, 1e6)
     assert found.trials == () and 0.15 * found.lowest_per_s < 256

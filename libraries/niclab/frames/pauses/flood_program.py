@@ -30,7 +30,7 @@ EVERY_S, LOOKS_S = 0.01, 0.02
 SOL_PACKET, STATISTICS, SIOCOUTQ = 263, 6, 0x5411
 
 
-class Sender:
+class Flooder:
     """Sends frames from an interface: ``count`` of them 10 ms apart, or without a break until ``seconds`` are over."""
 
     def __init__(self, plan: dict[str, Any], seconds: float, count: int) -> None:
@@ -75,7 +75,7 @@ def flood(plan: dict[str, Any]) -> dict[str, Any]:
     """Send from every interface at once; say how many frames each took, and the bytes of them that still wait."""
     count = plan["count"]
     number = 1 if count else SENDERS
-    senders = {each["iface"]: [Sender(each, plan["seconds"], count) for _ in range(number)] for each in plan["ends"]}
+    senders = {each["iface"]: [Flooder(each, plan["seconds"], count) for _ in range(number)] for each in plan["ends"]}
     deadline = time.monotonic() + plan["seconds"] + plan["sent_within_s"]
     waiting = {
         iface: sum(each.ended(max(0.0, deadline - time.monotonic())) for each in group)
