@@ -56,6 +56,16 @@ class ReceiveQueues(BenchLibrary):
         vectors.own_vectors(self.run, logger.info)
 
     @keyword
+    def each_queue_should_raise_its_own_interrupt_when_resized(self) -> None:
+        """Halve the number of queues and put it back; after each, see the interrupt vectors as with all.
+
+        Raises:
+            CardFailure: As `Each Queue Should Raise Its Own Interrupt`, or a link does not come back.
+            NotApplicable: The driver has no vector for each queue, or takes no other number of queues.
+        """
+        vectors.own_vectors_resized(self.run, logger.info)
+
+    @keyword
     def flows_should_follow_the_table_after_changes(self) -> None:
         """Take the first port down and up, change its receive ring and its number of queues, and send flows after each.
 

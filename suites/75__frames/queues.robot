@@ -28,6 +28,10 @@ Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again
     Every Link Should Be Up
     Each Queue Should Raise Its Own Interrupt
 
+Each Queue Raises Its Own Interrupt When Their Number Changes
+    [Tags]    slow    req:CARD-13/vectors-resized
+    Each Queue Should Raise Its Own Interrupt When Resized
+
 Flows Follow The Table After Changes
     [Tags]    req:CARD-13/changes
     Flows Should Follow The Table After Changes

@@ -26,6 +26,7 @@ RELOADED_SPREAD = "Flows Spread Over Every Queue When The Driver Is Loaded Again
 STEERED = "Flows Follow The Table After Changes"
 OWN_VECTOR = "Each Queue Raises Its Own Interrupt"
 VECTOR_AGAIN = "Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again"
+VECTOR_RESIZED = "Each Queue Raises Its Own Interrupt When Their Number Changes"
 SEGMENTS = "Segments Of TCP Over IPv4 Are Right On The Wire"
 WIRE_SUMS, WIRE_TAGS = "Checksums Are Right On The Wire", "Tags Are Right On The Wire"
 TAGS_IN = "Received Tags Are Those That Were Sent"
@@ -126,9 +127,9 @@ FRAME_DEFECTS = (
     Defect(
         BROADCOM,
         ("card:dut.p0", "vector-lost=2"),
-        red(OWN_VECTOR, VECTOR_AGAIN),
+        red(OWN_VECTOR, VECTOR_AGAIN, VECTOR_RESIZED),
         "raised interrupts of other queues, queue 2: ",
-        tests=(OWN_VECTOR, VECTOR_AGAIN, SPREAD),
+        tests=(OWN_VECTOR, VECTOR_AGAIN, VECTOR_RESIZED, SPREAD),
         full=True,
         reload=True,
     ),

@@ -65,6 +65,7 @@ class QueueCard:
     """Name of each vector: another one where it has no place for the queue."""
     raises: Mapping[int, int | None] = field(default_factory=dict)
     """Queue -> that whose interrupt its frames raise; None: none."""
+    raises_when_resized: Mapping[int, int | None] | None = None
     frames_per_interrupt: int = 8
     housekeeping: int = 1
     interrupts: dict[int, int] = field(default_factory=dict)
@@ -104,6 +105,8 @@ class QueueCard:
                 self.write(self.default)
             return False
         self.rings = rings
+        self.interrupts = dict.fromkeys(range(rings), 0)
+        self.raises = self.raises if self.raises_when_resized is None else self.raises_when_resized
         if self.own_table_when_resized or self.own_table_when_up or not self.configured:
             self.write(self.default)
         return True

@@ -12,6 +12,7 @@ from queue_cards import DRIVERS, Made, spoilt, virtual
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.frames.queues.spread import Findings
 from niclab.frames.queues.vectors import judged
+from niclab.hosts.errors import NotOffered
 from niclab.hosts.steering.queue_vectors import interrupts_by_queue
 from ReceiveQueues import ReceiveQueues
 
@@ -100,6 +101,75 @@ def test_one_port_without_vectors_hides_no_failure_of_the_other(made: Made) -> N
     second.raises = {1: 2}
     with pytest.raises(CardFailure, match="queue 1 alone"):
         check()
+
+
+def resized() -> None:
+    ReceiveQueues().each_queue_should_raise_its_own_interrupt_when_resized()
+
+
+@pytest.mark.parametrize("driver", ["igb", "bnx2x", "be2net"])
+def test_a_sound_card_is_green_with_half_its_queues_and_all(made: Made, driver: str) -> None:
+    cards = made(DRIVERS[driver])
+    before = {iface: (each.rings, cards.receive_hash(iface).shares) for iface, each in cards.cards.items()}
+    resized()
+    assert {iface: (each.rings, cards.receive_hash(iface).shares) for iface, each in cards.cards.items()} == before
+    assert {flows.receiver.name for flows in cards.sent} == {"dut.p0", "dut.p1"}
+    assert len(cards.sent) == 2 * (1 + 2 + 1 + 4)
+
+
+def test_a_vector_lost_by_another_number_of_queues_is_red(made: Made) -> None:
+    made(spoilt(raises_when_resized={1: 0}))
+    check()
+    with pytest.raises(CardFailure, match="queue 1 alone: its frames raised interrupts of other queues, queue 0: "):
+        resized()
+
+
+def test_a_vector_lost_by_all_queues_again_is_red(made: Made) -> None:
+    cards = made(spoilt(rings=2, raises_when_resized={1: 0}))
+    shown = cards.receive_hash
+
+    def of_several(iface: str) -> Any:
+        if cards.cards[iface].rings == 1:
+            raise NotOffered("no table of one queue")
+        return shown(iface)
+
+    cards.receive_hash = of_several  # type: ignore[method-assign]
+    with pytest.raises(CardFailure, match="queue 1 alone: its frames raised interrupts of other queues, queue 0: "):
+        resized()
+
+
+def test_queues_that_share_a_vector_after_a_change_are_not_decided(made: Made) -> None:
+    cards = made(virtual)
+    set_channels = cards.settings.host.set_channels
+
+    def loses(iface: str, counts: Mapping[str, int]) -> Any:
+        attempt = set_channels(iface, counts)
+        cards.cards[iface].interrupts = {0: 0}
+        return attempt
+
+    cards.settings.host.set_channels = loses
+    with pytest.raises(Undecided, match="no vector of queues 1 alone: the driver has 0"):
+        resized()
+
+
+def test_a_port_that_keeps_its_queues_hides_no_failure_of_the_other(made: Made) -> None:
+    cards = made(virtual)
+    first, second = cards.cards.values()
+    second.configured = True
+    with pytest.raises(Undecided, match=r"^dut.p1 .*: its number of queues cannot be changed$"):
+        resized()
+    second.configured = True
+    first.raises_when_resized = {1: 0}
+    with pytest.raises(CardFailure, match="queue 1 alone"):
+        resized()
+
+
+def test_a_number_of_queues_that_cannot_be_changed_is_not_applicable(made: Made) -> None:
+    cards = made(virtual)
+    cards.channels_shown = False
+    with pytest.raises(NotApplicable, match=r"dut.p0 .*: its number of queues cannot be changed\ndut.p1"):
+        resized()
+    assert not cards.sent
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,11 @@ def test_neighbours_of_the_public_cases(line: str, kind: TroubleKind) -> None:
     assert found.kind is kind and "0000:01:00.0" in names_of(found)
 
 
+def test_a_function_that_waits_for_its_port_is_no_trouble() -> None:
+    """Its driver asks again after 10 s (Linux 6.1, igbvf/netdev.c, igbvf_has_link()); dev_warn() of igbvf_reset()."""
+    assert not troubles("<4>[ 1.0] igbvf 0000:01:10.1: PF still resetting")
+
+
 def test_a_port_that_has_found_an_error_by_itself_accuses_nobody_below_it() -> None:
     (found,) = troubles("pcieport 0000:00:01.0: DPC: containment event, status:0x1f01 source:0x0000")
     assert names_of(found) == {"pcieport", "0000:00:01.0"}

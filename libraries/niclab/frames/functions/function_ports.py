@@ -32,7 +32,10 @@ BOUND_WITHIN_S = 30.0
 """Assumption: the system has found the driver of a function and named its interface by then."""
 LINK_WITHIN_S = 30.0
 """Assumption: a function has a link by then. igbvf resets a function whose port was reset 10 s before, and looks every
-2 s (Linux kernel 6.1, igbvf/netdev.c, igbvf_has_link())."""
+2 s (Linux kernel 6.1, igbvf/netdev.c, igbvf_has_link()). It does the same after "PF still resetting": the request of a
+function is lost in the mailbox when igb writes there meanwhile, as it does to all functions when its link changes
+(igb/e1000_mbx.c, igb_write_mbx_pf(), igb_ping_all_vfs()), or while it does not listen yet (until commit 50f303496d92,
+"igb: Enable SR-IOV after reinit")."""
 NO_MEMORY = "Cannot allocate memory"
 """ENOMEM of sriov_enable() (Linux kernel 6.1, pci/iov.c): the server's firmware has left no addresses or bus numbers
 for functions, or the kernel has no memory."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import NotApplicable, Undecided
 from niclab.frames.queues.flow_agents import Came
+from niclab.frames.queues.queue_changes import await_links, settable
 from niclab.frames.queues.queue_ports import QueuePort, Say, exchange, queue_ports
 from niclab.frames.queues.receive_queues import judge_own_tables, turns_of
 from niclab.frames.queues.spread import Findings
 from niclab.hosts.steering.hash_records import FlowKind
 from niclab.hosts.steering.queue_vectors import interrupts_by_queue
 from niclab.run.run import Run
+from niclab.settings.dut_ports import refusal
 
 ATTEMPTS = 3
 """A server that is busy takes frames as they come without a further interrupt: flows are sent again."""
@@ -41,34 +43,96 @@ def own_vectors(run: Run, say: Say) -> None:
     """
     ports, why = _with_vectors(run)
     with Findings() as findings:
-        judge_own_tables(run, ports, findings, say)
-        findings.end()  # flows come: what is lost with another table is lost by that
-        with ExitStack() as restoring:
-            for port in ports:
-                restoring.enter_context(port.restored())
-            for turn in range(max(len(turns_of(port)) for port in ports)):
-                _steered(run, {port: turns_of(port)[turn % len(turns_of(port))] for port in ports}, findings, say)
+        _judge(run, ports, findings, say)
         findings.undecided += why
+
+
+def own_vectors_resized(run: Run, say: Say) -> None:
+    """See whose interrupt vector counts with half the queues of each port, and with all of them again.
+
+    Args:
+        run: The current run.
+        say: Takes each change, what came by each queue, and what each vector counted.
+
+    Raises:
+        CardFailure: As :func:`own_vectors`, or a link does not come back.
+        BenchFault: A setting could not be put back, or the tool failed.
+        Undecided: As :func:`own_vectors`, or a port has no vector for each queue any more.
+        NotApplicable: No port has several queues with a vector each, or takes another number of them.
+    """
+    ports, why = _with_vectors(run)
+    numbers = settable(ports, say)
+    with Findings() as findings:
+        with ExitStack() as restoring:
+            for port in numbers:
+                host, iface = port.dut.host, port.dut.iface
+                restoring.enter_context(port.dut.put_back("its queues are set", host.undo.channels(iface)))
+            changed = {
+                port: found for port, number in numbers.items() if (found := _halved(port, number, say)) != number
+            }
+            kept = [f"{port.place}: its number of queues cannot be changed" for port in ports if port not in changed]
+            if not changed:
+                raise NotApplicable("\n".join(why + kept))
+            await_links(run, list(changed), "with half its queues")
+            _judge(run, _now([port for port, found in changed.items() if found > 1]), findings, say)
+        await_links(run, list(changed), "with all its queues again")
+        _judge(run, _now(list(changed)), findings, say)
+        findings.undecided += why + kept
+
+
+def _halved(port: QueuePort, number: int, say: Say) -> int:
+    """Set half the queues, and return how many there are then."""
+    attempt = port.dut.host.settings.set_channels(port.dut.iface, {"combined": number // 2})
+    found = attempt.now.current.combined or 0
+    say(f"{port.place}: {number} queues set to {number // 2}, are {found}{refusal(attempt)}")
+    return found
+
+
+def _now(ports: Sequence[QueuePort]) -> list[QueuePort]:
+    """The ports with the table that they have now. be2net shows none of a single queue (Linux 6.1, be_get_rxnfc()).
+
+    Raises:
+        Undecided: A port that had a vector for each queue has not now.
+    """
+    found = [QueuePort(port.dut, port.shown()) for port in ports]
+    if missing := [reason for port in found if (reason := _missing(port))]:
+        raise Undecided("\n".join(missing))
+    return found
+
+
+def _judge(run: Run, ports: list[QueuePort], findings: Findings, say: Say) -> None:
+    if not ports:
+        return
+    judge_own_tables(run, ports, findings, say)
+    findings.end()  # flows come: what is lost with another table is lost by that
+    with ExitStack() as restoring:
+        for port in ports:
+            restoring.enter_context(port.restored())
+        for turn in range(max(len(turns_of(port)) for port in ports)):
+            _steered(run, {port: turns_of(port)[turn % len(turns_of(port))] for port in ports}, findings, say)
 
 
 def _with_vectors(run: Run) -> tuple[list[QueuePort], list[str]]:
     """The ports whose every queue has a vector by its number, and the reasons of the others."""
     ports, why = queue_ports(run)
-    found = list[QueuePort]()
-    for port in ports:
-        try:
-            known = _counted(port)
-        except NotApplicable as reason:
-            why.append(str(reason))
-            continue
-        if missing := [str(queue) for queue in port.queues if queue not in known]:
-            numbers = ", ".join(map(str, sorted(known)))
-            why.append(f"{port.place}: no vector of queues {', '.join(missing)} alone: the driver has {numbers}")
-        else:
-            found.append(port)
+    reasons = {port: _missing(port) for port in ports}
+    why += filter(None, reasons.values())
+    found = [port for port, reason in reasons.items() if not reason]
     if not found:
         raise NotApplicable("\n".join(why))
     return found, why
+
+
+def _missing(port: QueuePort) -> str:
+    """The reason why not every queue of a port has a vector by its number, or nothing."""
+    try:
+        known = _counted(port)
+    except NotApplicable as reason:
+        return str(reason)
+    if missing := [str(queue) for queue in port.queues if queue not in known]:
+        numbers = ", ".join(map(str, sorted(known)))
+        return f"{port.place}: no vector of queues {', '.join(missing)} alone: the driver has {numbers}"
+    return ""
 
 
 def _counted(port: QueuePort) -> dict[int, int]:
