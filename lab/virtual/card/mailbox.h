@@ -172,7 +172,7 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(SG_ALIGNED,		77, "sg-aligned",		PORT, "bytes, a power of 2: a piece of a frame is fetched from a multiple of so many") \
 	X(RELOAD_LEAKS,		78, "reload-leaks",		PORT, "KiB: so much memory is lost each time that the driver is unloaded") \
 	X(COALESCE_COARSE,	79, "coalesce-coarse",		PORT, "microseconds: coalescing waits a multiple of so many, rounded up") \
-	X(VLAN_WORD_DEAD,	97, "vlan-word-dead",		PORT, "n: VLANs of the n-th 32 ids are not received") \
+	X(VLAN_WORD_DEAD,	87, "vlan-word-dead",		PORT, "n: VLANs of the n-th 32 ids are not received") \
 	X(VECTOR_LOST,		84, "vector-lost",		PORT, "n: the n-th queue raises the next one's interrupt once the port was started again") \
 	X(TX_PAUSE_NEVER,	80, "tx-pause-never",		PORT, "1: the port asks for no pause, however full it is") \
 	X(TX_PAUSE_UNASKED,	81, "tx-pause-off-sends",	PORT, "1: a full port asks for a pause although that is off") \
