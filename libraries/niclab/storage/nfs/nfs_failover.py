@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
@@ -16,6 +16,7 @@ from niclab.run.watching import standstill
 from niclab.storage import iscsi_connection
 from niclab.storage.bond_links import Change, Longest, longest, lost_and_back
 from niclab.storage.iscsi_connection import SessionConnection
+from niclab.storage.nfs.nfs_limit import want_limits
 from niclab.storage.nfs.nfs_program import ENDS_WITHIN_S
 from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, ReadsOn
 from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, require_free, serving
@@ -24,7 +25,7 @@ from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
 
 PORT = 2049
-"""Of the kernel's NFS server (nfsd(7))."""
+"""TCP port at which the kernel's NFS server listens (rpc.nfsd(8), -p)."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,7 @@ def require_asked(run: Run) -> None:
         NotApplicable: It has none, or a server does not run Linux.
         BenchFault: The dut has no NFS server installed, or another one runs there.
     """
-    if run.card.limits.nfs is None:
-        raise NotApplicable(f"sheet {run.card.name} has no limits.nfs")
+    want_limits(run)
     require_linux(run, ON_LINUX)
     require_free(run.server(Role.DUT))
 
