@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from niclab.frames.server_agent import StepAgent, record_of
+from niclab.frames.server_agent import STEP_WITHIN_S, StepAgent, record_of
 from niclab.run.server import Server
 from niclab.storage.nfs import nfs_calls, nfs_program, onc_rpc
 from niclab.storage.nfs.nfs_server import FILE, FILE_BYTES, FOLDER, NfsExport
@@ -174,7 +174,7 @@ class NfsClient:
         Raises:
             BenchFault: The program does not begin in time, or the server refuses it.
         """
-        plan = self._plan(read_order(transport, 0))
+        plan = self._plan(read_order(transport, STEP_WITHIN_S))
         with self._agent.going_on(plan, "reads over NFS") as end:
             yield lambda: record_of(ReadsOn, end(), "the counts of reads")
 
