@@ -8,12 +8,9 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
-from niclab.links.failure import Cause
 from niclab.storage import damage, iscsi_workloads
-from niclab.storage.iscsi_failover import DisksFailover
 from niclab.storage.nfs import nfs_limit
 from niclab.storage.nfs.nfs_reads import NfsTransport
-from niclab.traffic.outage.failover import Failover
 from niclab.traffic.runs import experiment
 
 
@@ -24,7 +21,6 @@ class Storage(BenchLibrary):
     | `NFS Reads Should Reach The Limit` | transport=udp | mtu=1500 |
     | `NFS Reads Should Reach The Limit` | transport=tcp | mtu=9000 | profile=full |
     | `Blocks Of Network Disks Should Come Back As They Were Written` |
-    | `Network Disks Should Survive The Loss And Return Of A Link` | by=cable-or-link |
     """
 
     @keyword(name="NFS Reads Should Reach The Limit")
@@ -92,27 +88,3 @@ class Storage(BenchLibrary):
             BenchFault: The dut has no open-iscsi.
         """
         iscsi_workloads.require_asked(self.run)
-
-    @keyword
-    def network_disks_should_survive_the_loss_and_return_of_a_link(self, by: Cause = Cause.CABLE) -> None:
-        """Read and write disks over iSCSI and the bonds while the active link fails, and while it returns.
-
-        Forty threads read and write blocks of 8 KiB at random places of eight volumes, 67 % reads. No operation may
-        fail, every block that is read is compared, and all of them at the end. No operation waits for longer than twice
-        the allowed outage of the bonds and the timer of TCP, which waits twice as long each time before it sends again.
-        Whether the session kept its TCP connection is recorded.
-
-        Args:
-            by: The way in which the link fails.
-
-        Raises:
-            CardFailure: An operation waited for longer than the limit, or a bond does not use the link that it should.
-            Undecided: A server stall may hide that in each of three measurements, operations failed within the limit,
-                or blocks came back changed: nobody knows who has done it.
-            NotApplicable: The sheet asks for no load, a server does not run Linux, or the bench cannot let the link
-                fail in this way.
-            SheetSilent: The sheet has no limit of outages.
-            BenchFault: The dut has no open-iscsi, the target cannot be made, the session goes another way, a program
-                fails, or both ends show another cause of the lost link.
-        """
-        DisksFailover(self.run, Failover(self.run, by, logger.info, logger.warn)).measure()

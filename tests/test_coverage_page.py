@@ -134,6 +134,7 @@ TESTS = {
         "NFS Reads Over UDP In Jumbo Frames Reach The Rate On The Sheet",
         "NFS Reads Over TCP Are As Fast As In Accepted Runs",
     ),
+    "a link that fails and returns under NFS": ("Reads Over NFS Survive The Loss And Return Of A Link",),
     "disks over iSCSI, with the card in the initiator": ("Blocks Over iSCSI Come Back As They Were Written",),
     "each setting alone under disks over iSCSI": ("Each Factor Alone Changes Loads Over iSCSI As The Sheet Predicts",),
     "checksum offload under disks over iSCSI": ("Checksum Offload Stays On Under iSCSI",),

@@ -7,7 +7,7 @@ leaves the server ill needs a ``power_cycle`` afterwards.
 
 from __future__ import annotations
 
-from defect import BROADCOM, EMULEX, Defect, red
+from defect import ALTEON, BROADCOM, EMULEX, Defect, red
 from frame_defects import FRAME_DEFECTS
 
 GRO, VLAN_STRIP, LRO = "16", "64", "512"
@@ -59,6 +59,7 @@ EEPROM, DUMPED, BLINKED = (
     "A Light That Blinks Leaves Every Link",
 )
 DISKS = "Disks Over iSCSI Survive The Loss And Return Of A Link"
+FILES = "Reads Over NFS Survive The Loss And Return Of A Link"
 
 DEFECTS = (
     *FRAME_DEFECTS,
@@ -266,6 +267,10 @@ DEFECTS = (
     ),  # a link that is left and carries nothing, and one that is reported lost too late
     *(
         Defect(BROADCOM, fault, red(DISKS), "no operation ended for", tests=(DISKS, CARRIES), into=DISKS, full=True)
+        for fault in (("cable:b", "silent"), ("cable:a", "carrier_delay_s=8"))
+    ),
+    *(
+        Defect(ALTEON, fault, red(FILES), "no call was answered for", tests=(FILES, CARRIES), into=FILES, full=True)
         for fault in (("cable:b", "silent"), ("cable:a", "carrier_delay_s=8"))
     ),
     Defect(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
+ALTEON, BROADCOM, EMULEX = "alteon-acenic", "broadcom-bcm57810", "emulex-oce11102"
 
 
 @dataclass(frozen=True)

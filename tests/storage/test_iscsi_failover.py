@@ -27,6 +27,7 @@ from niclab.storage.iscsi_initiator import GIVES_UP_AFTER_S
 from niclab.storage.iscsi_loads import LoadCounts
 from niclab.storage.iscsi_target import IscsiTarget
 from Storage import Storage
+from StorageFailover import StorageFailover
 
 LIMIT_MS = 1100
 GOOD = LoadCounts(
@@ -129,7 +130,7 @@ def stacking(bench: FakeBench, taken: Run, disks: Disks, monkeypatch: pytest.Mon
 
 
 def survive(by: Cause = Cause.CABLE) -> None:
-    Storage().network_disks_should_survive_the_loss_and_return_of_a_link(by)
+    StorageFailover().network_disks_should_survive_the_loss_and_return_of_a_link(by)
 
 
 def of_disks(taken: Run) -> list[NotedFigure]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_nfs import CONTENT, FILE, FOLDER, SEED, SIZE, ScriptedNfs, served
 
 from niclab.storage.nfs import nfs_calls, onc_rpc
-from niclab.storage.nfs.nfs_program import NfsReading, content
+from niclab.storage.nfs.nfs_program import NfsReading, NfsReadingOn, content
 from niclab.storage.nfs.onc_rpc import Reader, RpcError
 
 READ = 1 << 15
@@ -141,3 +144,83 @@ def test_no_part_of_the_content_is_like_another() -> None:
     blocks = [CONTENT[at : at + 64] for at in range(0, SIZE, 64)]
     assert content(SEED, SIZE) == CONTENT and len(set(blocks)) == len(blocks)
     assert content("another", SIZE) != CONTENT
+
+
+def read_on(tmp_path: Path, transport: str = "tcp", lasts_s: float = 0.4) -> dict[str, Any]:
+    """Read until the marker is removed, which is ``lasts_s`` after it was made."""
+    marker = tmp_path / "goes-on"
+
+    def end() -> None:
+        while not marker.exists():
+            time.sleep(0.01)
+        time.sleep(lasts_s)
+        marker.unlink()
+
+    ending = threading.Thread(target=end, daemon=True)
+    ending.start()
+    plan = {"here": "127.0.0.1", "there": "127.0.0.1", "transport": transport, "seconds": 0, "under_way": 3}
+    plan |= {"read_bytes": READ, "seed": SEED, "file_bytes": SIZE, "folder": FOLDER, "file": FILE}
+    found = NfsReadingOn(plan | {"marker": str(marker)}).run()
+    ending.join()
+    return found
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_reads_go_on_until_they_are_ended(serve: Serve, tmp_path: Path, transport: str) -> None:
+    with serve() as server:
+        found = read_on(tmp_path, transport)
+    assert found["reads"] == len(server.reads) > 10
+    assert not found["failed"] and not found["damaged"] and found["silent_s"] < 0.3
+
+
+def test_a_silence_within_the_reads_is_measured(serve: Serve, tmp_path: Path) -> None:
+    def late(number: int, message: bytes) -> list[bytes]:
+        if number == 20:
+            time.sleep(0.6)
+        return [message]
+
+    with serve(script=late):
+        found = read_on(tmp_path, lasts_s=1)
+    assert 0.55 <= found["silent_s"] < 0.9 and not found["failed"] and found["reads"] > 21
+
+
+def test_a_silence_that_does_not_end_counts_until_the_end(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("niclab.storage.nfs.nfs_program.ENDS_WITHIN_S", 0.2)
+    with serve(script=lambda number, message: [message] if number < 20 else []):
+        found = read_on(tmp_path, lasts_s=0.5)
+    assert found["failed"] == 3 and found["reads"] == 20 and found["silent_s"] >= 0.6
+
+
+def test_a_connection_that_ends_fails_the_calls_under_way(serve: Serve, tmp_path: Path) -> None:
+    with serve(closes_at=20):
+        found = read_on(tmp_path)
+    assert found["failed"] >= 1 and found["example"]
+
+
+def test_an_error_of_the_server_fails_a_call(serve: Serve, tmp_path: Path) -> None:
+    def refused(number: int, message: bytes) -> list[bytes]:
+        return [message[:24] + (70).to_bytes(4, "big") + message[28:] if number == 20 else message]
+
+    with serve(script=refused):
+        found = read_on(tmp_path)
+    assert found["failed"] >= 1 and "READ: status 70" in found["example"]
+
+
+def test_reads_that_go_on_are_compared(serve: Serve, tmp_path: Path) -> None:
+    def flipped(number: int, message: bytes) -> list[bytes]:
+        return [message[:-1] + bytes([message[-1] ^ 1]) if number == 20 else message]
+
+    with serve(script=flipped):
+        found = read_on(tmp_path)
+    assert found["damaged"] == 1 and "byte 32767" in found["example"]
+
+
+def test_reads_that_never_begin_are_an_error(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("niclab.storage.nfs.nfs_program.ENDS_WITHIN_S", 0.2)
+    with serve(script=lambda *_: []), pytest.raises(RpcError, match=r"no READ is answered in 0\.2 s"):
+        plan = {"here": "127.0.0.1", "there": "127.0.0.1", "transport": "tcp", "seconds": 0, "under_way": 3}
+        plan |= {"read_bytes": READ, "seed": SEED, "file_bytes": SIZE, "folder": FOLDER, "file": FILE}
+        NfsReadingOn(plan | {"marker": str(tmp_path / "goes-on")}).run()
+    assert not (tmp_path / "goes-on").exists()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, read_order, understood
+from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, ReadsOn, read_order, understood
 from niclab.storage.nfs.nfs_server import NfsExport
 from niclab.traffic import WorthlessResult
 from niclab.traffic.tools.tool import Route, TrafficTest
@@ -69,3 +71,32 @@ def test_other_words_are_refused(changed: dict[str, Any]) -> None:
 def test_a_run_without_a_read_is_worthless(changed: dict[str, Any]) -> None:
     with pytest.raises(WorthlessResult, match="expected at least one"):
         understood(SAID | changed)
+
+
+ON: dict[str, Any] = {"reads": 900, "failed": 0, "damaged": 0, "silent_s": 0.4, "example": ""}
+
+
+def going_on(said: dict[str, Any]) -> tuple[ReadsOn, dict[str, Any], str]:
+    """The counts of reads that were ended, the plan of the program, and what it is called."""
+    asked = list[tuple[dict[str, Any], str]]()
+
+    @contextmanager
+    def begun(plan: dict[str, Any], what: str) -> Iterator[Callable[[], dict[str, Any]]]:
+        asked.append((plan, what))
+        yield lambda: said
+
+    agent = cast(NfsAgent, SimpleNamespace(going_on=begun))
+    with NfsClient(agent, EXPORT, str).going_on(NfsTransport.TCP) as end:
+        return end(), *asked[0]
+
+
+def test_reads_go_on_until_they_are_ended() -> None:
+    found, plan, what = going_on(ON)
+    assert (found, what) == (ReadsOn(**ON), "reads over NFS")
+    assert (plan["here"], plan["there"], plan["transport"]) == (EXPORT.here, EXPORT.there, "tcp")
+
+
+@pytest.mark.parametrize("changed", [{"reads": -1}, {"failed": None}, {"silent_s": "long"}, {"gossip": 1}])
+def test_other_words_of_reads_that_go_on_are_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(ReadError, match="; expected the counts of reads"):
+        going_on(ON | changed)

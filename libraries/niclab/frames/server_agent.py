@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -95,6 +95,32 @@ class StepAgent(Agent):
             BenchFault: It fails; its words are in the message.
         """
         return self.said(self._server.run(self.command(plan), timeout_s=STEP_WITHIN_S + 10).stdout)
+
+    @contextmanager
+    def going_on(self, plan: Mapping[str, object], what: str) -> Iterator[Callable[[], dict[str, Any]]]:
+        """Let it do a step that goes on until it is ended, or until the ``with`` block is; yields what ends it.
+
+        Args:
+            plan: The step, without the file while which it lasts.
+            what: What begins, for the message.
+
+        Raises:
+            BenchFault: It does not begin in time, or fails; its words are in the message.
+        """
+        marker = f"{self.folder}/goes-on"
+        command = self.command({**plan, "marker": marker, "seconds": STEP_WITHIN_S})
+        job = self._server.start(command, limit_s=2 * STEP_WITHIN_S)
+
+        def end() -> dict[str, Any]:
+            self._server.run(f"rm -f {marker}")
+            return self.said(job.wait(STEP_WITHIN_S).stdout)
+
+        try:
+            job.await_begin(f"[ -e {marker} ]", f"{what} to begin", BEGINS_WITHIN_S)
+            yield end
+        finally:
+            self._server.run(f"rm -f {marker}")
+            job.stop()
 
     def command(self, plan: Mapping[str, Any], lasts_s: int = 0) -> str:
         """Return the command that lets it do a step, and prints what it says of it.

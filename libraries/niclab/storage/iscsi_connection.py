@@ -1,4 +1,4 @@
-"""The TCP connection of an iSCSI session, as Linux shows it at both ends."""
+"""The TCP connection of an iSCSI session or of an NFS client, as Linux shows it at both ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _End = tuple[str, int]
 class SessionConnection:
     """A connection.
 
-    ``port``: TCP port of the initiator, another one after each login; ``timer_ms``: the longer one of the
+    ``port``: TCP port of the client, for iSCSI another one after each login; ``timer_ms``: the longer one of the
     retransmission timers of both ends.
     """
 
@@ -47,10 +47,29 @@ def look(run: Run, target: IscsiTarget, address: str) -> SessionConnection | Non
         ReadError: The kernel's table cannot be read.
         BenchFault: A server does not answer.
     """
-    dut, peer = side_by_side(lambda role: _established(run.server(role).run(_SHOW).stdout), (Role.DUT, Role.PEER))
-    there = (target.address, PORT)
-    here = {local[1]: timer_ms for local, remote, timer_ms in dut if local[0] == address and remote == there}
-    theirs = [timer_ms for local, remote, timer_ms in peer if local == there and remote[0] == address]
+    return between(run, Role.DUT, address, (target.address, PORT))
+
+
+def between(run: Run, client: Role, address: str, there: tuple[str, int]) -> SessionConnection | None:
+    """Look for the connection of a client with the other server, at both ends.
+
+    Args:
+        run: The current run.
+        client: The server that has made the connection.
+        address: Its address.
+        there: Address and TCP port at which the other one listens.
+
+    Returns:
+        The connection; None where an end has none.
+
+    Raises:
+        ReadError: The kernel's table cannot be read.
+        BenchFault: A server does not answer.
+    """
+    ends = (client, Role.PEER if client is Role.DUT else Role.DUT)
+    own, others = side_by_side(lambda role: _established(run.server(role).run(_SHOW).stdout), ends)
+    here = {local[1]: timer_ms for local, remote, timer_ms in own if local[0] == address and remote == there}
+    theirs = [timer_ms for local, remote, timer_ms in others if local == there and remote[0] == address]
     if not here or not theirs:
         return None
     return SessionConnection(min(here), max(*here.values(), *theirs))

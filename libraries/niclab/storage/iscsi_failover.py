@@ -1,15 +1,8 @@
-"""Disks over iSCSI while a link of an active-backup bond fails and returns: no operation fails, none waits too long.
-
-The sheet says how long the bond may take. TCP adds its own: what it sends again within that outage is lost as well, and
-each time it waits twice as long for an answer (RFC 6298, 5.5). With a timer R, what was lost is sent again R, 3 R, 7 R
-and so on after the loss, thus at last before twice the outage and R; R is the timer that the connection has, and a
-second where that is shorter (RFC 6298, 2.4; Linux waits for less).
-"""
+"""Disks over iSCSI while a link of an active-backup bond fails and returns: no operation fails, none waits too long."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -17,13 +10,13 @@ from niclab.bench.records import Role
 from niclab.card import IscsiLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import BenchFault, Undecided, fail_with
+from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import pause
-from niclab.links.link_loss import MemberLink
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import iscsi_connection
+from niclab.storage.bond_links import Change, longest, lost_and_back
 from niclab.storage.iscsi_connection import SessionConnection
 from niclab.storage.iscsi_initiator import GIVES_UP_AFTER_S, attached
 from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient, LoadCounts
@@ -32,8 +25,6 @@ from niclab.storage.iscsi_workloads import require_asked
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
 
-LEAST_TIMER_MS = 1000
-"""RFC 6298, 2.4."""
 MOST_USUAL_MS = 1000
 """Assumption: disks that hang for longer with no link failing excuse no more."""
 
@@ -128,18 +119,17 @@ class _Loaded:
     allowed: Allowed
     usual_ms: float
 
-    def during(self, event: str, change: Callable[[], list[str]]) -> _Stall:
-        """Load the disks while a link changes. ``change``: returns the bonds that do not use the right link then."""
+    def during(self, event: str, change: Change) -> _Stall:
+        """Load the disks while a link changes."""
         both = standstill.watch(self.run)
         with self.client.going_on(IscsiLoad.RANDOM) as end:
             before = self._connection()
             if before is None:
                 raise BenchFault(f"{self.target.name}: no TCP connection while disks are loaded; expected one")
-            timer_ms = max(LEAST_TIMER_MS, before.timer_ms)
-            limit_ms = 2 * self.allowed.limit_ms + timer_ms
+            limit = longest(self.allowed, before)
             since = both.told()
             elsewhere = change()
-            pause(limit_ms / 1000 + SETTLED_S)
+            pause(limit.ms / 1000 + SETTLED_S)
             counts = end()
         return _Stall(
             event=event,
@@ -148,8 +138,8 @@ class _Loaded:
             elsewhere=tuple(elsewhere),
             stood=tuple(each.ms for each in both.between(since, both.told())),
             session=_became(before, self._connection()),
-            limit_ms=limit_ms,
-            source=f"{self.allowed.source}: twice that, and a TCP timer of {timer_ms} ms; RFC 6298, 5.5",
+            limit_ms=limit.ms,
+            source=limit.source,
         )
 
     def _connection(self) -> SessionConnection | None:
@@ -200,26 +190,7 @@ class DisksFailover:
         return self.run.part(Bonds)
 
     def _both(self, loaded: _Loaded) -> Judgement:
-        """The loss of the active link, and its return where nothing was wrong before."""
-        bonds, first, links = self._bonds, self.run.bench.paths[0], self.links
-        bonds.make_whole()
-        fail_with(bonds.not_on_path(first))
-
-        def lose() -> list[str]:
-            bonds.lose(MemberLink.ACTIVE, links.cause, links.say)
-            return bonds.not_changed()
-
-        def restore() -> list[str]:
-            bonds.restore()
-            return bonds.not_on_path(first)
-
-        lost = self._judged(loaded.during(f"active link lost by {links.chosen_cause.value}", lose))
-        lost = links.explained(lost)
-        if lost.proven or lost.possible:
-            return lost
-        back = self._judged(loaded.during("primary link back", restore))
-        bonds.require_members()
-        return back
+        return lost_and_back(self.run, self.links, lambda event, change: self._judged(loaded.during(event, change)))
 
     def _judged(self, stall: _Stall) -> Judgement:
         self.run.notes.figure(stall.figure())

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from niclab.card import IscsiLoad
-from niclab.frames.server_agent import BEGINS_WITHIN_S, STEP_WITHIN_S, StepAgent, record_of
+from niclab.frames.server_agent import StepAgent, record_of
 from niclab.run.server import Server
 from niclab.storage import iscsi_program
 from niclab.storage.iscsi_program import BLOCK_BYTES, READ_PART, SEQUENTIAL_BYTES
@@ -84,31 +84,6 @@ class IscsiAgent(StepAgent):
     def __init__(self, server: Server) -> None:
         super().__init__(server, "iSCSI load program", iscsi_program)
 
-    @contextmanager
-    def going_on(self, plan: Mapping[str, object]) -> Iterator[Callable[[], dict[str, Any]]]:
-        """Let it do a step that goes on until it is ended, or until the ``with`` block is; yields what ends it.
-
-        Args:
-            plan: The step, without the file while which it lasts.
-
-        Raises:
-            BenchFault: It does not begin in time, or fails; its words are in the message.
-        """
-        marker = f"{self.folder}/goes-on"
-        command = self.command({**plan, "marker": marker, "seconds": STEP_WITHIN_S})
-        job = self._server.start(command, limit_s=2 * STEP_WITHIN_S)
-
-        def end() -> dict[str, Any]:
-            self._server.run(f"rm -f {marker}")
-            return self.said(job.wait(STEP_WITHIN_S).stdout)
-
-        try:
-            job.await_begin(f"[ -e {marker} ]", "loads of disks to begin", BEGINS_WITHIN_S)
-            yield end
-        finally:
-            self._server.run(f"rm -f {marker}")
-            job.stop()
-
 
 class IscsiClient:
     """Makes runs of loads, as a tool of traffic. The dut runs it.
@@ -157,7 +132,7 @@ class IscsiClient:
         Raises:
             BenchFault: The program does not begin in time, or fails.
         """
-        with self._agent.going_on(self._plan(_STEPS[load], 0)) as end:
+        with self._agent.going_on(self._plan(_STEPS[load], 0), "loads of disks") as end:
             yield lambda: self._counted(WORDS[load], end())
 
     def client_command(self, _: Route, order: Order) -> str:

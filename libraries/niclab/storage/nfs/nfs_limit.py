@@ -188,9 +188,7 @@ def measure(
         BenchFault: The server cannot serve, the bench cannot reach the limit, or a run fails or is worthless.
         Undecided: The time was spent before the first look.
     """
-    facts = run.card.limits.nfs
-    if facts is None:
-        raise NotApplicable(f"sheet {run.card.name} has no limits.nfs")
+    facts = want_limits(run)
     fraction = _fraction(run, facts, transport, mtu_bytes)
     if mtu_bytes > STANDARD_MTU:
         mtu.want_allowed(run, mtu_bytes)
@@ -200,6 +198,21 @@ def measure(
         answer = reads.asked(export, fraction)
     _note(run, answer)
     return answer
+
+
+def want_limits(run: Run) -> NfsLimits:
+    """Return the sheet's limits of NFS.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        NotApplicable: It has none.
+    """
+    facts = run.card.limits.nfs
+    if facts is None:
+        raise NotApplicable(f"sheet {run.card.name} has no limits.nfs")
+    return facts
 
 
 def _fraction(run: Run, facts: NfsLimits, transport: NfsTransport, mtu_bytes: int) -> float | None:

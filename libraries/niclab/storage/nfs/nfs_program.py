@@ -5,6 +5,8 @@ some calls under way at any time.
 
 What counts is between the first answer and the one that comes when the time is over: neither the beginning nor the end
 of the flow is in it. Every answer is compared with the content that the file must have.
+
+A step with a ``marker`` goes on while that file is there, and says for how long no call was answered.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from typing import Any
 from niclab.run.step_program import work
 from niclab.storage.nfs import onc_rpc
 from niclab.storage.nfs.nfs_calls import Client, data_read
+from niclab.storage.nfs.onc_rpc import RpcError
 
+LOOKS_EVERY_S = 0.2
 ENDS_WITHIN_S = 5.0
 """Calls that are not answered so long after the time are given up."""
 
@@ -105,5 +109,59 @@ class NfsReading:
         self._example = self._example or f"{len(data)} bytes from {place} on, byte {at} is the first wrong one"
 
 
+class NfsReadingOn(NfsReading):
+    """Reading that goes on while a file is there, made with the first answer."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        super().__init__(plan)
+        self._marker = Path(plan["marker"])
+        self._silent_s, self._last = 0.0, time.monotonic()
+
+    def run(self) -> dict[str, Any]:
+        failed = 0
+        try:
+            for _ in range(self._under_way):
+                self._ask()
+            if not self._answered(ENDS_WITHIN_S):
+                raise RpcError(f"no READ is answered in {ENDS_WITHIN_S:g} s")
+            self._marker.touch()
+            self._silent_s = 0.0
+            try:
+                self._go_on()
+                failed = len(self._waiting)
+            except (OSError, RpcError) as error:
+                failed, self._example = max(1, len(self._waiting)), self._example or str(error)
+        finally:
+            self._way.close()
+        return {
+            "reads": self._all,
+            "failed": failed,
+            "damaged": self._damaged,
+            "silent_s": max(self._silent_s, time.monotonic() - self._last),
+            "example": self._example,
+        }
+
+    def _go_on(self) -> None:
+        """Raises OSError or RpcError where the connection or a call fails."""
+        self._ask()
+        while self._marker.exists():
+            if self._answered(LOOKS_EVERY_S):
+                self._ask()
+        last = time.monotonic() + ENDS_WITHIN_S
+        while self._waiting and self._answered(last - time.monotonic()):
+            pass
+
+    def _answered(self, within_s: float) -> bool:
+        is_answered = self._await_one(time.monotonic() + within_s)
+        if is_answered:
+            now = time.monotonic()
+            self._silent_s, self._last = max(self._silent_s, now - self._last), now
+        return is_answered
+
+
 if __name__ == "__main__":
-    work(Path(sys.argv[1]), float(sys.argv[2]), lambda plan: NfsReading(plan).run())
+    work(
+        Path(sys.argv[1]),
+        float(sys.argv[2]),
+        lambda plan: (NfsReadingOn if "marker" in plan else NfsReading)(plan).run(),
+    )

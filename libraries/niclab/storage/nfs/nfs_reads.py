@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from niclab.frames.server_agent import StepAgent, record_of
+from niclab.frames.server_agent import STEP_WITHIN_S, StepAgent, record_of
 from niclab.run.server import Server
 from niclab.storage.nfs import nfs_calls, nfs_program, onc_rpc
 from niclab.storage.nfs.nfs_server import FILE, FILE_BYTES, FOLDER, NfsExport
@@ -102,6 +103,23 @@ def understood(said: Mapping[str, Any]) -> NfsReads:
     return found
 
 
+class ReadsOn(BaseModel):
+    """The reads until they were ended.
+
+    ``reads``: answered; ``failed``: calls that the connection or the server failed, or that were not answered at the
+    end; ``damaged``: answers with another content, and an ``example``; ``silent_s``: the longest time in which none
+    came.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    reads: Count
+    failed: Count
+    damaged: Count
+    silent_s: Annotated[float, Field(ge=0)]
+    example: str
+
+
 class NfsAgent(StepAgent):
     """The NFS client program on a server.
 
@@ -145,6 +163,20 @@ class NfsClient:
         """
         found = understood(self._agent.do(self._plan(order)))
         return found.reads * READ_BYTES * 8e-6 / found.elapsed_s
+
+    @contextmanager
+    def going_on(self, transport: NfsTransport) -> Iterator[Callable[[], ReadsOn]]:
+        """Read until the reads are ended, or until the ``with`` block is; yields what ends them.
+
+        Args:
+            transport: The protocol below NFS.
+
+        Raises:
+            BenchFault: The program does not begin in time, or the server refuses it.
+        """
+        plan = self._plan(read_order(transport, STEP_WITHIN_S))
+        with self._agent.going_on(plan, "reads over NFS") as end:
+            yield lambda: record_of(ReadsOn, end(), "the counts of reads")
 
     def _plan(self, order: ReadOrder) -> dict[str, object]:
         return {

@@ -1,0 +1,175 @@
+"""Reads over NFS and TCP while a link of an active-backup bond fails and returns: none fails, none waits too long."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from niclab.bench.records import Role
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.verdict import BenchFault, Undecided
+from niclab.core.wait import pause
+from niclab.links.upper.bonds import Bonds
+from niclab.run.run import Run
+from niclab.run.watching import standstill
+from niclab.storage import iscsi_connection
+from niclab.storage.bond_links import Change, Longest, longest, lost_and_back
+from niclab.storage.iscsi_connection import SessionConnection
+from niclab.storage.nfs.nfs_limit import want_limits
+from niclab.storage.nfs.nfs_program import ENDS_WITHIN_S
+from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, ReadsOn
+from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, require_free, serving
+from niclab.storage.server_needs import require_linux
+from niclab.traffic.outage.failover import Failover
+from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
+
+PORT = 2049
+"""TCP port at which the kernel's NFS server listens (rpc.nfsd(8), -p)."""
+
+
+@dataclass(frozen=True)
+class _Silence:
+    """Reads during which a link failed or returned.
+
+    ``event``: what happened, in words; ``elsewhere``: bonds that did not use the right link then; ``stood``: the times
+    for which servers stood still, in ms.
+    """
+
+    event: str
+    reads: ReadsOn
+    elsewhere: tuple[str, ...]
+    stood: tuple[int, ...]
+    limit: Longest
+
+    @property
+    def silent_ms(self) -> float:
+        return 1000 * self.reads.silent_s
+
+    @property
+    def fails_by_itself(self) -> bool:
+        """Did calls fail although no server stood still for as long as the client waits for the last answers?"""
+        return bool(self.reads.failed) and max(self.stood, default=0) < 1000 * ENDS_WITHIN_S
+
+    @property
+    def outcome(self) -> Decision:
+        if self.silent_ms - sum(self.stood) > self.limit.ms:
+            return Decision.MISSED
+        is_good = self.silent_ms <= self.limit.ms and not self.reads.failed
+        return Decision.MET if is_good else Decision.UNDECIDED
+
+    @property
+    def found(self) -> str:
+        reads = self.reads
+        words = f"no call was answered for {self.silent_ms:.0f} ms, {reads.failed} of {reads.reads + reads.failed} "
+        words += f"failed{f', such as {reads.example}' if reads.failed and reads.example else ''}"
+        return words + (f"; servers stood still for {sum(self.stood)} ms" if self.stood else "")
+
+    @property
+    def judgement(self) -> Judgement:
+        words = f"reads over NFS, {self.event}: {self.found}; expected at most {self.limit.ms} ms, none failed "
+        words += f"({self.limit.source})"
+        match self.outcome:
+            case Decision.MISSED:
+                return Judgement([words, *self.elsewhere], [])
+            case Decision.UNDECIDED:
+                return Judgement(list(self.elsewhere), [words])
+        return Judgement(list(self.elsewhere), [])
+
+    def figure(self) -> NotedFigure:
+        return NotedFigure(
+            kind=FigureKind.FAILOVER,
+            subject=f"reads over NFS, {self.event}",
+            found=self.found,
+            expected=f"at most {self.limit.ms} ms without an answer",
+            source=self.limit.source,
+            outcome=self.outcome,
+            unit="ms",
+            value=self.silent_ms,
+            at_most=self.limit.ms,
+        )
+
+
+def require_asked(run: Run) -> None:
+    """Require that the sheet has a limit of NFS, and that both servers have what reads take.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        NotApplicable: It has none, or a server does not run Linux.
+        BenchFault: The dut has no NFS server installed, or another one runs there.
+    """
+    want_limits(run)
+    require_linux(run, ON_LINUX)
+    require_free(run.server(Role.DUT))
+
+
+@dataclass(frozen=True)
+class NfsFailover:
+    """Reads a file of the dut over the bonds while the link that these use fails and returns.
+
+    Attributes:
+        run: The qualification run, with active-backup bonds whose first path is the primary.
+        links: The way in which links fail, and who takes what is measured.
+    """
+
+    run: Run
+    links: Failover
+
+    def measure(self) -> None:
+        """Read while the active link fails, and while it returns.
+
+        Raises:
+            CardFailure: No call was answered for longer than the limit, or a bond does not use the link that it should.
+            Undecided: A server stall may hide that, calls failed within the limit, or data came back changed: nobody
+                knows who has done it.
+            NotApplicable: The sheet has no limit of NFS, a server does not run Linux, or the bench cannot let the link
+                fail in this way.
+            SheetSilent: The sheet has no limit of outages.
+            BenchFault: The dut cannot serve, the client has no connection, or a program fails.
+        """
+        require_asked(self.run)
+        bonds, path = self.run.part(Bonds), self.run.bench.paths[0]
+        allowed = Allowed.of(self.run, bonds.settings.mode)
+        with serving(self.run, path) as export, ExitStack() as ending:
+            agent = NfsAgent(self.run.server(Role.PEER))
+            ending.callback(agent.end)
+            client = NfsClient(agent, export, self.links.say)
+
+            def during(event: str, change: Change) -> Judgement:
+                return self._judged(self._read(client, export, allowed, event, change))
+
+            self.links.repeat(lambda: lost_and_back(self.run, self.links, during))
+
+    def _read(self, client: NfsClient, export: NfsExport, allowed: Allowed, event: str, change: Change) -> _Silence:
+        both = standstill.watch(self.run)
+        with client.going_on(NfsTransport.TCP) as end:
+            limit = longest(allowed, self._connection(export))
+            since = both.told()
+            elsewhere = change()
+            pause(limit.ms / 1000 + SETTLED_S)
+            reads = end()
+        stood = tuple(each.ms for each in both.between(since, both.told()))
+        return _Silence(event, reads, tuple(elsewhere), stood, limit)
+
+    def _connection(self, export: NfsExport) -> SessionConnection:
+        found = iscsi_connection.between(self.run, Role.PEER, export.here, (export.there, PORT))
+        if found is None:
+            raise BenchFault(
+                f"{export.here}: no TCP connection with {export.there}:{PORT} while it reads; expected one"
+            )
+        return found
+
+    def _judged(self, silence: _Silence) -> Judgement:
+        self.run.notes.figure(silence.figure())
+        self.links.say(f"reads over NFS, {silence.event}: {silence.found}")
+        reads, found = silence.reads, silence.judgement
+        if reads.damaged:
+            raise Undecided(
+                f"reads over NFS and the bonds: {reads.damaged} of {reads.reads} with another content, such as "
+                f"{reads.example}; expected that of the file; nobody knows where it happened"
+            )
+        if silence.fails_by_itself and not found.proven:  # to try again would forget them
+            raise Undecided("\n".join(found.possible))
+        return found
