@@ -367,7 +367,7 @@ def _counts(leg: Leg) -> Iterator[FrameFinding]:
 def _own(leg: Leg, flows: Mapping[int, SentFlow] | Mapping[int, ArrivedFlow]) -> _Passed:
     """The tool's own frames: of one that has a tag some drivers count the bytes without it."""
     frames, size = (sum(getattr(each, name) for each in flows.values()) for name in ("frames", "bytes"))
-    tagged = [number for number, each in leg.streams.items() if each.frame and each.frame.vlans]
+    tagged = [number for number, each in leg.streams.items() if each.tags_on_the_wire]
     hidden = TAG_BYTES * sum(flows[number].frames for number in tagged if number in flows)
     return _Passed(frames, size - hidden, size)
 
