@@ -128,7 +128,7 @@ FRAME_DEFECTS = (
         BROADCOM,
         ("card:dut.p0", "vector-lost=2"),
         red(OWN_VECTOR, VECTOR_AGAIN, VECTOR_RESIZED),
-        "raised interrupts of other queues, queue 2: ",
+        "raised interrupts of other queues, queue 0: ",
         tests=(OWN_VECTOR, VECTOR_AGAIN, VECTOR_RESIZED, SPREAD),
         full=True,
         reload=True,
