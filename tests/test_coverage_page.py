@@ -113,6 +113,7 @@ TESTS = {
     ),
     "every queue works, flows are spread": (SPREAD,),
     "indirection table": ("Flows Follow The Indirection Table",),
+    "rules of flows (ntuple)": ("Rules Steer Their Own Flows",),
     "interrupt of each queue": (
         "Each Queue Raises Its Own Interrupt",
         "Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again",

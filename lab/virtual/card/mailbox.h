@@ -172,7 +172,9 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(SG_ALIGNED,		77, "sg-aligned",		PORT, "bytes, a power of 2: a piece of a frame is fetched from a multiple of so many") \
 	X(RELOAD_LEAKS,		78, "reload-leaks",		PORT, "KiB: so much memory is lost each time that the driver is unloaded") \
 	X(COALESCE_COARSE,	79, "coalesce-coarse",		PORT, "microseconds: coalescing waits a multiple of so many, rounded up") \
-	X(VECTOR_LOST,		84, "vector-lost",		PORT, "n: the n-th queue raises the next one's interrupt once the port was started again")
+	X(VECTOR_LOST,		84, "vector-lost",		PORT, "n: the n-th queue raises the next one's interrupt once the port was started again") \
+	X(RULE_MASK_IGNORED,	87, "rule-mask-ignored",	PORT, "bits: so many last bits of ports are not compared by rules of flows") \
+	X(RULE_STAYS,		88, "rule-stays",		PORT, "1: a rule of flows that was deleted is in force for ever")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

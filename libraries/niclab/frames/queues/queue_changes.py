@@ -59,7 +59,7 @@ def _tables_of_half(ports: Sequence[QueuePort]) -> Iterator[None]:
 
 def _judge(run: Run, ports: Sequence[QueuePort], what: str, findings: Findings, say: Say) -> None:
     """Flows follow the table that is shown now."""
-    _await_links(run, ports, what)
+    await_links(run, ports, what)
     tables = {port: port.shown() for port in ports}
     for port, flows, came in exchange(run, ports, FlowKind.TCP4, findings, say):
         by_ports = port.by_ports(FlowKind.TCP4)
@@ -67,7 +67,18 @@ def _judge(run: Run, ports: Sequence[QueuePort], what: str, findings: Findings, 
         findings.judge_spread(f"{port.place}: {what}", came, flows.count, shares, by_ports=by_ports)
 
 
-def _await_links(run: Run, ports: Sequence[QueuePort], what: str) -> None:
+def await_links(run: Run, ports: Sequence[QueuePort], what: str) -> None:
+    """See that ports and their partners have carrier in the time of the sheet.
+
+    Args:
+        run: The current run.
+        ports: The ports.
+        what: What was done, for messages.
+
+    Raises:
+        CardFailure: A port has none.
+        BenchFault: Its partner alone has none.
+    """
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     ends = [each for port in ports for each in (port.dut.port, run.bench.partner(port.dut.port))]
     dark = [
@@ -98,7 +109,7 @@ def _judge_ring(run: Run, ports: Sequence[QueuePort], findings: Findings, say: S
             changed += [port] if found != size else []
         if changed:
             _judge(run, changed, "after its ring was changed", findings, say)
-    _await_links(run, ports, "after its ring was put back")
+    await_links(run, ports, "after its ring was put back")
 
 
 def _settable(ports: Sequence[QueuePort], say: Say) -> dict[QueuePort, int]:
@@ -132,7 +143,7 @@ def _judge_refused(run: Run, ports: Sequence[QueuePort], findings: Findings, say
                 findings.problems.append(f"{port.place}: {said}; expected {number}, and a table of queue {last} alone")
         if numbers:
             _judge(run, list(numbers), "after fewer queues than its table names were asked for", findings, say)
-    _await_links(run, ports, "after its queues were put back")
+    await_links(run, ports, "after its queues were put back")
 
 
 def _judge_resized(run: Run, ports: Sequence[QueuePort], findings: Findings, say: Say) -> None:
