@@ -6,7 +6,7 @@ from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
-from niclab.frames.queues import hash_checks, queue_changes, receive_queues, vectors
+from niclab.frames.queues import hash_checks, queue_changes, receive_queues, rule_checks, vectors
 
 
 @library(scope="GLOBAL")
@@ -87,6 +87,16 @@ class ReceiveQueues(BenchLibrary):
             NotApplicable: The driver does not show the key, another function, or not which fields it hashes.
         """
         hash_checks.predicted(self.run, logger.info)
+
+    @keyword
+    def rules_should_steer_their_own_flows(self) -> None:
+        """Give flows rules (ntuple filters), some of which miss a flow by a bit, and remove them after down and up.
+
+        Raises:
+            CardFailure: A flow comes by another queue than the rules that are shown say, or rules are left.
+            NotApplicable: No driver takes such rules, or a port has some.
+        """
+        rule_checks.rules_steer(self.run, logger.info)
 
     @keyword
     def hash_fields_should_be_settable(self) -> None:

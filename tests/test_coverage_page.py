@@ -121,6 +121,7 @@ TESTS = {
     "stamps of frames sent": ("Sent Frames Have Time Stamps Of Their Own",),
     "every queue works, flows are spread": (SPREAD,),
     "indirection table": ("Flows Follow The Indirection Table",),
+    "rules of flows (ntuple)": ("Rules Steer Their Own Flows",),
     "interrupt of each queue": (
         "Each Queue Raises Its Own Interrupt",
         "Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again",

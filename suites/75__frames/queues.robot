@@ -46,6 +46,10 @@ Flows Come By The Queues That The Key Predicts
     [Tags]    req:CARD-13/key
     Flows Should Come By The Queues That The Key Predicts
 
+Rules Steer Their Own Flows
+    [Tags]    slow    req:CARD-13/rules
+    Rules Should Steer Their Own Flows
+
 Hash Fields Can Be Set
     [Tags]    req:CARD-13/fields
     Hash Fields Should Be Settable

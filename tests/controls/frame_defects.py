@@ -24,6 +24,7 @@ PAUSED, STOPS, ASKS = "Pause Frames Can Be Switched", "A Paused Port Stops Sendi
 SPREAD, TABLE = "Flows Spread Over Every Queue", "Flows Follow The Indirection Table"
 RELOADED_SPREAD = "Flows Spread Over Every Queue When The Driver Is Loaded Again"
 STEERED = "Flows Follow The Table After Changes"
+RULES = "Rules Steer Their Own Flows"
 OWN_VECTOR = "Each Queue Raises Its Own Interrupt"
 VECTOR_AGAIN = "Each Queue Raises Its Own Interrupt When The Driver Is Loaded Again"
 VECTOR_RESIZED = "Each Queue Raises Its Own Interrupt When Their Number Changes"
@@ -132,6 +133,10 @@ FRAME_DEFECTS = (
         tests=(OWN_VECTOR, VECTOR_AGAIN, VECTOR_RESIZED, SPREAD),
         full=True,
         reload=True,
+    ),
+    *(
+        Defect("intel-x520", ("card:dut.p0", fault), red(RULES), "were moved", tests=(RULES, SPREAD), full=True)
+        for fault in ("rule-mask-ignored=1", "rule-stays=1")
     ),
     _frames("table-entry-lost=128", (TABLE, STEERED), "queue", CARRIES, SPREAD),
     _frames("irq-lost=20", (ALONE,), "had answers that its program got late", UP),

@@ -67,7 +67,7 @@ offloads:
   source: test
 """
 WORDS = {"tx": "tx-checksumming", "gro": "generic-receive-offload", "rxvlan": "rx-vlan-offload"}
-WORDS["lro"] = "large-receive-offload"
+WORDS |= {"lro": "large-receive-offload", "ntuple": "ntuple-filters"}
 ON = Feature(True, False, None)
 
 

@@ -21,8 +21,9 @@ from niclab.bench.records import Role
 from niclab.frames.queues.flow_agents import Came, Flows
 from niclab.frames.queues.toeplitz import hash_input, toeplitz
 from niclab.hosts.errors import NotOffered
-from niclab.hosts.settings.ethtool_records import Channels
+from niclab.hosts.settings.ethtool_records import Channels, Feature
 from niclab.hosts.settings.settings_records import Attempt
+from niclab.hosts.steering.flow_rules import FlowRule
 from niclab.hosts.steering.hash_records import ADDRESSES, PORTS, TOEPLITZ, FlowKind, HashField, HashFields, ReceiveHash
 
 KEY = bytes.fromhex("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa")
@@ -61,6 +62,16 @@ class QueueCard:
     stays_when_restored: bool = False
     dies_when_up: int | None = None
 
+    takes_rules: bool = True
+    rules: dict[int, FlowRule] = field(default_factory=dict)
+    in_force: list[FlowRule] = field(default_factory=list)
+    rules_end_when_up: bool = False
+    forgets_when_up: bool = False
+    ignored_port_bits: int = 0
+    rules_stay: bool = False
+    rule_lost: bool = False
+    kills_ruled: bool = False
+
     vectors: str = "{iface}-TxRx-{queue}"
     """Name of each vector: another one where it has no place for the queue."""
     raises: Mapping[int, int | None] = field(default_factory=dict)
@@ -94,6 +105,10 @@ class QueueCard:
 
     def up(self) -> None:
         self.dead = self.dies_when_up if self.dies_when_up is not None else self.dead
+        if self.rules_end_when_up:
+            self.remove_rules()
+        if self.forgets_when_up:
+            self.in_force = []
         if self.own_table_when_up:
             self.configured = False
             self.write(self.default)
@@ -118,7 +133,25 @@ class QueueCard:
             if raised is not None:
                 self.interrupts[raised] += 1
 
+    def add_rule(self, rule: FlowRule) -> None:
+        self.rules[2045 - len(self.rules)] = rule
+        if not (self.rule_lost and self.in_force):
+            self.in_force.append(rule)
+
+    def remove_rules(self) -> None:
+        self.rules = {}
+        self.in_force = self.in_force if self.rules_stay else []
+
+    def _ruled(self, flows: Flows, number: int) -> FlowRule | None:
+        ports = [port >> self.ignored_port_bits for port in flows.ports[number]]
+        for rule in self.in_force if flows.kind is FlowKind.UDP4 else ():
+            if rule.addresses == flows.addresses and [port >> self.ignored_port_bits for port in rule.ports] == ports:
+                return rule
+        return None
+
     def deal(self, flows: Flows, number: int) -> int | None:
+        if rule := self._ruled(flows, number):
+            return None if self.kills_ruled else rule.queue
         fields = (self.fields or FOUR)[flows.kind]
         fields = FOUR[flows.kind] if self.ignores_fields else fields
         key = KEY[::-1] if self.other_key else self.key
@@ -135,6 +168,7 @@ class QueueCards:
         self.cards = {nic.iface: card() for nic in bench.dut.nics}
         self.sent: list[Flows] = []
         self.channels_shown = True
+        self.rules_taken, self.rules_left = 64, False
         self._kept: list[dict[str, QueueCard]] = []
         host: Any = bench.dut
         host.queues = self
@@ -159,6 +193,7 @@ class QueueCards:
         host.set_channels, host.channels = resized, shown
         for iface, each in self.cards.items():
             self.settings.ports[iface].queues = each.rings
+            self.settings.ports[iface].features["ntuple-filters"] = Feature(False, False, None)
         ssh: Any = bench.ssh[Role.DUT]
         shell = ssh._shell
         ssh._shell = told
@@ -222,6 +257,25 @@ class QueueCards:
         card = self.cards[iface]
         return dict(card.counted) if card.counts else {}
 
+    def rules(self, iface: str) -> Mapping[int, Mapping[str, str]]:
+        if not self.cards[iface].takes_rules:
+            raise NotOffered(f"dut: `ethtool -n {iface}`: Operation not supported")
+        return {number: rule.shown for number, rule in self.cards[iface].rules.items()}
+
+    def add_rules(self, iface: str, rules: Sequence[FlowRule]) -> Attempt[Mapping[int, Mapping[str, str]]]:
+        assert self.settings.ports[iface].features["ntuple-filters"].on
+        for rule in rules[: self.rules_taken]:
+            self.cards[iface].add_rule(rule)
+        refused = None if len(rules) <= self.rules_taken else "rmgr: Cannot insert RX class rule: No space left"
+        return Attempt(refused, self.rules(iface))
+
+    def remove_rules(self, iface: str) -> Attempt[Mapping[int, Mapping[str, str]]]:
+        self.cards[iface].remove_rules()
+        return Attempt(None, self.rules(iface))
+
+    def restoring_no_rules(self, iface: str) -> str:
+        return f"queues rules {iface} {len(self._keep())}"
+
     def restoring_table(self, iface: str) -> str:
         return f"queues table {iface} {len(self._keep())}"
 
@@ -250,6 +304,8 @@ class QueueCards:
             card.write(card.default)
         elif words[1] == "key":
             card.key = kept.key
+        elif words[1] == "rules" and not self.rules_left:
+            card.remove_rules()
         elif words[1] == "fields":
             card.fields = kept.fields
         return "put back"

@@ -37,7 +37,7 @@ def failure(check: Checks) -> str:
 
 
 def state(cards: QueueCards) -> list[dict[str, Any]]:
-    left_out = ("counted", "interrupts", "table", "written")
+    left_out = ("counted", "in_force", "interrupts", "table", "written")
     return [
         {name: value for name, value in vars(each).items() if name not in left_out} for each in cards.cards.values()
     ]

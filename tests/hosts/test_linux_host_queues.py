@@ -14,6 +14,7 @@ from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.host import HostQueues
 from niclab.hosts.host_records import Counters
 from niclab.hosts.linux_host import LinuxHost
+from niclab.hosts.steering.flow_rules import FlowRule
 from niclab.hosts.steering.hash_records import ADDRESSES, PORTS, FlowKind
 from niclab.hosts.steering.queue_counters import frames_by_queue
 
@@ -112,6 +113,56 @@ def test_hash_fields_are_set_read_back_and_put_back() -> None:
     attempt = host.set_fields("eth0", FlowKind.UDP4, ADDRESSES | PORTS)
     assert restoring.startswith("ethtool -N eth0 rx-flow-hash udp4 ds || test ")
     assert attempt.now.fields == ADDRESSES | PORTS
+
+
+RULE = FlowRule(("10.0.0.1", "10.0.0.2"), (5, 6), 3)
+WORDS = "flow-type udp4 src-ip 10.0.0.1 dst-ip 10.0.0.2 src-port 5 dst-port 6 action 3"
+
+
+def shown_rules(*rules: FlowRule) -> str:
+    filters = [f"Filter: {number}\n{_lines(rule)}\n" for number, rule in enumerate(rules)]
+    return f"4 RX rings available\nTotal {len(rules)} rules\n\n{''.join(filters)}"
+
+
+def _lines(rule: FlowRule) -> str:
+    return "".join(f"\t{name}: {text}\n" for name, text in rule.shown.items())
+
+
+def test_rules_are_added_and_read_back() -> None:
+    change = f"ethtool -N eth0 {WORDS} > /dev/null && ethtool -N eth0 {WORDS} > /dev/null"
+    host = LinuxHost(FakeShell({change: "", "ethtool -n eth0": shown_rules(RULE, RULE)}), "dut").queues
+    attempt = host.add_rules("eth0", [RULE, RULE])
+    assert attempt.refused is None and dict(attempt.now) == {0: RULE.shown, 1: RULE.shown}
+
+
+def test_a_driver_that_takes_no_rules_offers_none() -> None:
+    refused = failed("rmgr: Cannot insert RX class rule: Operation not supported\n")
+    change = f"ethtool -N eth0 {WORDS} > /dev/null"
+    host = LinuxHost(FakeShell({change: refused, "ethtool -n eth0": shown_rules()}), "dut").queues
+    with pytest.raises(NotOffered, match="Cannot insert RX class rule: Operation not supported"):
+        host.add_rules("eth0", [RULE])
+    silent = failed("rxclass: Cannot get RX class rule count: Operation not supported\n")
+    with pytest.raises(NotOffered, match="rule count: Operation not supported"):
+        LinuxHost(FakeShell({"ethtool -n eth0": silent}), "dut").queues.rules("eth0")
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_every_rule_is_removed(refuses: bool) -> None:
+    """The command runs in a shell: ``ethtool`` is a function."""
+    restoring = LinuxHost(FakeShell({}), "dut").queues.restoring_no_rules("eth0")
+    does = "return 1" if refuses else 'echo "$@" >&2'
+    ethtool = f"ethtool() {{ if [ $1 = -n ]; then printf '%s' \"$TEXT\"; else {does}; fi; }}"
+    script = f"{ethtool}; {restoring}; echo then $?"
+    env = {"TEXT": shown_rules(RULE, RULE), "PATH": "/usr/bin:/bin"}
+    ran = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True)
+    assert ran.stdout == f"then {int(refuses)}\n"
+    assert ran.stderr == ("" if refuses else "-N eth0 delete 0\n-N eth0 delete 1\n")
+
+
+def test_what_is_left_is_shown() -> None:
+    shell = FakeShell({"(for rule in ...": "", "ethtool -n eth0": shown_rules(RULE)})
+    attempt = LinuxHost(shell, "dut").queues.remove_rules("eth0")
+    assert dict(attempt.now) == {0: RULE.shown}
 
 
 def test_fields_of_other_flows_are_no_answer() -> None:

@@ -332,6 +332,16 @@ def hash_fields(one: Server) -> None:
     )
 
 
+def flow_rules(one: Server) -> None:
+    queues = one.host.queues
+    not_offered(
+        partial(queues.rules, one.port),
+        partial(queues.add_rules, one.port, []),
+        partial(queues.remove_rules, one.port),
+        partial(queues.restoring_no_rules, one.port),
+    )
+
+
 def functions(one: Server) -> None:
     made, address = one.host.functions, "0000:01:00.0"
     not_offered(
@@ -437,6 +447,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "bonds.modules": lambda one: one.sh(*map(one.host.undo.load_driver, one.host.bonds.modules())),
     "queues.receive_hash queues.set_weights queues.set_key queues.restoring_table queues.restoring_key": hashes,
     "queues.fields queues.set_fields queues.restoring_fields queues.frames": hash_fields,
+    "queues.rules queues.add_rules queues.remove_rules queues.restoring_no_rules": flow_rules,
     "functions.count functions.set_count functions.functions functions.restoring": functions,
     "functions.set_vlan functions.set_spoof_check": functions,
     "system.reboot": down,

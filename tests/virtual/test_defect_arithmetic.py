@@ -53,6 +53,11 @@ def test_one_second_of_so_many_is_bad(tmp_path: Path) -> None:
     assert len(printed(body.format(1), tmp_path)) == 46
 
 
+def test_so_many_last_bits_of_a_port_are_not_compared(tmp_path: Path) -> None:
+    body = "".join(f'printf("%u\\n", defect_port_bits({bits}));' for bits in (0, 1, 4, 16, 40))
+    assert printed(body, tmp_path) == [0, 1, 15, 65535, 65535]
+
+
 def test_frames_of_the_first_milliseconds_of_a_second_are_late_and_stay_in_order(tmp_path: Path) -> None:
     body = """
         for (int at = 0; at < 1200; at += 3)

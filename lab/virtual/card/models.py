@@ -134,6 +134,7 @@ def channels(model: Model) -> dict[str, str]:
     return {
         "max_channels": str(section["max"]),
         "channels": str(section["initial"]),
+        "rules": str(section.get("rules", 0)),
         "channels_shown": _bool(section.get("shown", True)),
         "channels_settable": _bool(section["settable"]),
     }

@@ -91,7 +91,7 @@ struct vcard_model {
 	bool pause_known, pause_settable, pause_autoneg, pause_rx, pause_tx;
 	bool pause_tx_needs_rx;	/* sending is refused without receiving */
 	u32 rx_buffer;		/* bytes that wait for room in a ring while the port may send PAUSE; 0: the rings are watched */
-	u32 max_channels, channels;
+	u32 max_channels, channels, rules;
 	bool channels_shown, channels_settable;
 	u32 mtu_min, mtu_max;
 	enum vcard_groups groups;

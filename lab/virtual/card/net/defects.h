@@ -16,6 +16,12 @@ static inline u32 defect_bytes(u32 bytes, u32 permille, u32 *owed)
 	return bytes - missing;
 }
 
+/* The bits of a port that rules do not compare, the lowest `bits` ones. */
+static inline u32 defect_port_bits(u32 bits)
+{
+	return (1U << (bits < 16 ? bits : 16)) - 1;
+}
+
 /* What a counter of so many bits shows; 0: of all that there are. */
 static inline u64 defect_wrapped(u64 count, u32 bits)
 {

@@ -214,10 +214,16 @@ VNET_RXFH(get_hash, set_hash)
 
 static int get_rxnfc(struct net_device *dev, struct ethtool_rxnfc *info, u32 *rules)
 {
-	if (info->cmd != ETHTOOL_GRXRINGS)
-		return -EOPNOTSUPP;
-	info->data = ((struct vnet *)netdev_priv(dev))->channels;
-	return 0;
+	struct vnet *v = netdev_priv(dev);
+
+	if (info->cmd == ETHTOOL_GRXRINGS) {
+		info->data = v->channels;
+		return 0;
+	}
+	if (v->model->rules && (info->cmd == ETHTOOL_GRXCLSRLCNT || info->cmd == ETHTOOL_GRXCLSRULE ||
+				info->cmd == ETHTOOL_GRXCLSRLALL))
+		return vnet_get_rules(v, info, rules);
+	return -EOPNOTSUPP;
 }
 
 /* The operations of this model: what a card cannot do is not there, and the kernel says so. */
@@ -251,6 +257,8 @@ void vnet_ethtool(struct vnet *v)
 		ops->get_rxfh = VNET_RXFH_OPERATION(get_hash);
 		ops->set_rxfh = VNET_RXFH_OPERATION(set_hash);
 		ops->get_rxnfc = get_rxnfc;
+		if (v->model->rules)
+			ops->set_rxnfc = vnet_set_rxnfc;
 	}
 	if (v->model->flashable)
 		ops->flash_device = vnet_flash;

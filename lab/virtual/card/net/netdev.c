@@ -212,6 +212,15 @@ int vnet_stop(struct net_device *dev)
 	return 0;
 }
 
+/* Taken down by the system, not by a change of rings. */
+static int close_port(struct net_device *dev)
+{
+	int err = vnet_stop(dev);
+
+	vnet_forget_rules(netdev_priv(dev));
+	return err;
+}
+
 static void reset_work(struct work_struct *work)
 {
 	struct vnet *v = container_of(work, struct vnet, reset);
@@ -257,7 +266,7 @@ static int vlan_kill(struct net_device *dev, __be16 protocol, u16 vid)
 
 static const struct net_device_ops operations = {
 	.ndo_open = vnet_open,
-	.ndo_stop = vnet_stop,
+	.ndo_stop = close_port,
 	.ndo_start_xmit = vnet_xmit,
 	.ndo_tx_timeout = vnet_timeout,
 	.ndo_change_mtu = change_mtu,
@@ -324,6 +333,8 @@ static void set_up(struct vnet *v)
 	v->pause_tx = model->pause_tx;
 	v->client = (struct vcard_client){ v->driver->owner, v->driver->name, vnet_receive, vnet_changed };
 	spin_lock_init(&v->lock);
+	spin_lock_init(&v->rules_lock);
+	INIT_LIST_HEAD(&v->rules);
 	INIT_WORK(&v->reset, reset_work);
 	netdev_rss_key_fill(v->hash_key, sizeof(v->hash_key));
 	vnet_spread(v);
@@ -380,6 +391,7 @@ struct vnet *vnet_make(struct pci_dev *pdev, struct vcard_port *port, const stru
 	vnet_clock_unmake(v);
 	vcard_detach(port);
 fail:
+	vnet_free_rules(v);
 	bitmap_free(v->vlans);
 	free_netdev(dev);
 	return ERR_PTR(err);

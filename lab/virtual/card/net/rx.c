@@ -209,11 +209,22 @@ static void enqueue(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb)
 	}
 }
 
-static struct vnet_queue *steer(struct vnet *v, struct sk_buff *skb, u32 *hash)
+/* The queue of a rule, or negative. */
+static int ruled(struct vnet *v, const struct sk_buff *skb, const struct segment *s)
 {
+	if (!s->transport || s->network != htons(ETH_P_IP))
+		return -1;
+	return vnet_ruled(v, (const struct iphdr *)(skb->data + s->start), (const struct udphdr *)(skb->data + s->offset));
+}
+
+static struct vnet_queue *steer(struct vnet *v, struct sk_buff *skb, const struct segment *s, u32 *hash)
+{
+	int rule = ruled(v, skb, s);
 	u32 entry;
 
 	*hash = skb_get_hash(skb);
+	if (rule >= 0)
+		return &v->queue[rule];
 	if (!(v->dev->features & NETIF_F_RXHASH) || vnet_lies(v, VCARD_F_RXHASH)) {
 		skb_clear_hash(skb);
 		return &v->queue[0];
@@ -303,7 +314,7 @@ void vnet_receive(void *context, struct sk_buff *skb)
 		return;
 	skb_reset_network_header(skb);
 	parse(skb, &segment);
-	q = steer(v, skb, &hash);
+	q = steer(v, skb, &segment, &hash);
 	checksum(v, q, skb, &segment);
 	vnet_damage(v, skb);
 	spin_lock(&q->lock);

@@ -11,6 +11,9 @@
 #include "../kernels.h"
 #include "../vcard.h"
 
+struct iphdr;
+struct udphdr;
+
 #define VNET_QUEUES 64
 #define VNET_INDIRECTION 128
 #define VNET_GROUPS 256				/* more than so many groups: all are received */
@@ -111,6 +114,8 @@ struct vnet {
 	DECLARE_BITMAP(group_bins, VNET_GROUP_BINS);
 	bool was_promiscuous;
 
+	struct list_head rules;
+	spinlock_t rules_lock;
 	spinlock_t lock;			/* clocks, pause and groups */
 	struct vcard_server cpu[2], nic[2], wire;
 	u64 paused_since, paused_until, shift;
@@ -165,6 +170,13 @@ void vnet_flow_control(struct vnet_queue *q, u64 now);
 void vnet_rx_mode(struct net_device *dev);
 unsigned int vnet_modes(const struct vnet *v);
 bool vnet_filtered(struct vnet *v, const struct sk_buff *skb);
+
+/* rules.c */
+void vnet_forget_rules(struct vnet *v);
+void vnet_free_rules(struct vnet *v);
+int vnet_ruled(struct vnet *v, const struct iphdr *ip, const struct udphdr *ports);
+int vnet_get_rules(struct vnet *v, struct ethtool_rxnfc *info, u32 *locations);
+int vnet_set_rxnfc(struct net_device *dev, struct ethtool_rxnfc *info);
 
 /* damage.c */
 void vnet_damage(struct vnet *v, struct sk_buff *skb);

@@ -8,9 +8,12 @@ from typing import NoReturn
 from niclab.core.verdict import NotApplicable
 from niclab.hosts.parity import not_available
 from niclab.hosts.settings.settings_records import Attempt
+from niclab.hosts.steering.flow_rules import FlowRule
 from niclab.hosts.steering.hash_records import FlowKind, HashField, HashFields, ReceiveHash
 
 _OF_DRIVER = "each driver spreads flows by a table, key and fields that it shows nobody (sys/net/rss_config.h)"
+
+_RULES = "drivers that have rules of flows take them by ioctls or sysctls of their own, if at all"
 
 
 class FreeBsdQueues:
@@ -42,6 +45,22 @@ class FreeBsdQueues:
     @not_available(_OF_DRIVER)
     def frames(self, iface: str) -> Mapping[int, int]:
         self._none(iface, "counts of queues")
+
+    @not_available(_RULES)
+    def rules(self, iface: str) -> Mapping[int, Mapping[str, str]]:
+        self._none(iface, "rules of flows")
+
+    @not_available(_RULES)
+    def add_rules(self, iface: str, rules: Sequence[FlowRule]) -> Attempt[Mapping[int, Mapping[str, str]]]:
+        self._none(iface, f"{len(rules)} rules of flows")
+
+    @not_available(_RULES)
+    def remove_rules(self, iface: str) -> Attempt[Mapping[int, Mapping[str, str]]]:
+        self._none(iface, "rules of flows")
+
+    @not_available(_RULES)
+    def restoring_no_rules(self, iface: str) -> str:
+        self._none(iface, "rules of flows")
 
     @not_available(_OF_DRIVER)
     def restoring_table(self, iface: str) -> str:

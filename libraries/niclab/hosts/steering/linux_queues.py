@@ -14,6 +14,7 @@ from niclab.hosts.host import CommandResult
 from niclab.hosts.linux_commands import LinuxCommands
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.hosts.steering.ethtool_hash import read_hash_fields, read_receive_hash
+from niclab.hosts.steering.flow_rules import FlowRule, read_flow_rules
 from niclab.hosts.steering.hash_records import FlowKind, HashField, HashFields, ReceiveHash
 from niclab.hosts.steering.queue_counters import frames_by_queue
 
@@ -77,6 +78,37 @@ class LinuxQueues(LinuxCommands):
             raise self._failed(command, result)
         return self._understood(command, lambda text: frames_by_queue(read_counters(text)), result.stdout)
 
+    def rules(self, iface: str) -> Mapping[int, Mapping[str, str]]:
+        """Return the lines of each rule that chooses the queue of a flow, by its number.
+
+        Raises:
+            NotOffered: The driver has none.
+        """
+        return self._read(self._show_rules(iface), read_flow_rules)
+
+    def add_rules(self, iface: str, rules: Sequence[FlowRule]) -> Attempt[Mapping[int, Mapping[str, str]]]:
+        """Add rules, up to the first that is refused.
+
+        Raises:
+            NotOffered: The driver takes none.
+        """
+        name = interface_name(self.name, iface)
+        change = " && ".join(f"ethtool -N {name} {rule.words} > /dev/null" for rule in rules)
+        refused, shown = self._told_and_shown(change, self._show_rules(iface))
+        self._require_offered(f"ethtool -N {name}", refused)
+        return Attempt(refused, self._understood(self._show_rules(iface), read_flow_rules, shown))
+
+    def remove_rules(self, iface: str) -> Attempt[Mapping[int, Mapping[str, str]]]:
+        """Remove every rule."""
+        refused, shown = self._told_and_shown(self.restoring_no_rules(iface), self._show_rules(iface))
+        return Attempt(refused, self._understood(self._show_rules(iface), read_flow_rules, shown))
+
+    def restoring_no_rules(self, iface: str) -> str:
+        """A command that removes every rule, for a port that had none."""
+        name = interface_name(self.name, iface)
+        each = f"ethtool -N {name} delete $rule || exit"
+        return f"(for rule in $(ethtool -n {name} | sed -n 's/^Filter: //p'); do {each}; done)"
+
     def restoring_table(self, iface: str) -> str:
         """A command that puts the table back.
 
@@ -125,6 +157,9 @@ class LinuxQueues(LinuxCommands):
 
     def _show(self, iface: str) -> str:
         return f"ethtool -x {interface_name(self.name, iface)}"
+
+    def _show_rules(self, iface: str) -> str:
+        return f"ethtool -n {interface_name(self.name, iface)}"
 
     def _show_fields(self, iface: str, kind: FlowKind) -> str:
         return f"ethtool -n {interface_name(self.name, iface)} rx-flow-hash {kind.value}"
