@@ -129,7 +129,7 @@ FRAME_DEFECTS = (
         BROADCOM,
         ("card:dut.p0", "vector-lost=2"),
         red(OWN_VECTOR, VECTOR_AGAIN, VECTOR_RESIZED),
-        "raised interrupts of other queues, queue 0: ",
+        "raised interrupts of other queues, queue ",
         tests=(OWN_VECTOR, VECTOR_AGAIN, VECTOR_RESIZED, SPREAD),
         full=True,
         reload=True,

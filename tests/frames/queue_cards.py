@@ -130,7 +130,7 @@ class QueueCard:
         self.interrupts = {queue: count + self.housekeeping for queue, count in self.interrupts.items()}
         for queue in queues[:: self.frames_per_interrupt]:
             raised = self.raises.get(queue, queue)
-            if raised is not None:
+            if raised in self.interrupts:  # an entry that was lost may name a queue that is gone
                 self.interrupts[raised] += 1
 
     def add_rule(self, rule: FlowRule) -> None:
