@@ -8,9 +8,10 @@ second where that is shorter (RFC 6298, 2.4; Linux waits for less).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from niclab.core.decision import Decision
 from niclab.core.verdict import fail_with
 from niclab.links.link_loss import MemberLink
 from niclab.links.upper.bonds import Bonds
@@ -43,6 +44,18 @@ def longest(allowed: Allowed, connection: SessionConnection) -> Longest:
     timer_ms = max(LEAST_TIMER_MS, connection.timer_ms)
     source = f"{allowed.source}: twice that, and a TCP timer of {timer_ms} ms; RFC 6298, 5.5"
     return Longest(2 * allowed.limit_ms + timer_ms, source)
+
+
+def judged(outcome: Decision, words: str, elsewhere: Sequence[str]) -> Judgement:
+    """Return the judgement of what was under way while a link changed.
+
+    Args:
+        outcome: What became of it.
+        words: The same in words.
+        elsewhere: The bonds that do not use the right link then.
+    """
+    missed, unknown = ([words] if outcome is each else [] for each in (Decision.MISSED, Decision.UNDECIDED))
+    return Judgement([*missed, *elsewhere], unknown)
 
 
 def lost_and_back(run: Run, links: Failover, during: Callable[[str, Change], Judgement]) -> Judgement:

@@ -16,7 +16,7 @@ from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import iscsi_connection
-from niclab.storage.bond_links import Change, longest, lost_and_back
+from niclab.storage.bond_links import Change, judged, longest, lost_and_back
 from niclab.storage.iscsi_connection import SessionConnection
 from niclab.storage.iscsi_initiator import GIVES_UP_AFTER_S, attached
 from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient, LoadCounts
@@ -88,12 +88,7 @@ class _Stall:
     def judgement(self) -> Judgement:
         words = f"disks over iSCSI, {self.event}: {self.found}; expected at most {self.limit_ms} ms, none failed "
         words += f"({self.source})"
-        match self.outcome:
-            case Decision.MISSED:
-                return Judgement([words, *self.elsewhere], [])
-            case Decision.UNDECIDED:
-                return Judgement(list(self.elsewhere), [words])
-        return Judgement(list(self.elsewhere), [])
+        return judged(self.outcome, words, self.elsewhere)
 
     def figure(self) -> NotedFigure:
         return NotedFigure(

@@ -24,7 +24,7 @@ LOWER = 2.0
 PARTS = 4
 """The lowest rate that is tried is this part of what the sender can send: no sound card or server is full with it."""
 ROOM = 200
-"""Assumption: rings have room for so many frames while their server stands still; 256 is the least of the defaults."""
+"""Assumption: rings have room for so many frames while their server does not run; 256 is the least of the defaults."""
 LOWEST_MOST_PER_S = 1000 * ROOM / standstill.LEAST_OF_PINGS_MS
 """No lowest rate is higher: a standstill that is too short for the watch would overfill a ring."""
 

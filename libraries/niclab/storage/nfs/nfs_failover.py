@@ -14,7 +14,7 @@ from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import iscsi_connection
-from niclab.storage.bond_links import Change, Longest, longest, lost_and_back
+from niclab.storage.bond_links import Change, Longest, judged, longest, lost_and_back
 from niclab.storage.iscsi_connection import SessionConnection
 from niclab.storage.nfs.nfs_limit import want_limits
 from niclab.storage.nfs.nfs_program import ENDS_WITHIN_S
@@ -69,12 +69,7 @@ class _Silence:
     def judgement(self) -> Judgement:
         words = f"reads over NFS, {self.event}: {self.found}; expected at most {self.limit.ms} ms, none failed "
         words += f"({self.limit.source})"
-        match self.outcome:
-            case Decision.MISSED:
-                return Judgement([words, *self.elsewhere], [])
-            case Decision.UNDECIDED:
-                return Judgement(list(self.elsewhere), [words])
-        return Judgement(list(self.elsewhere), [])
+        return judged(self.outcome, words, self.elsewhere)
 
     def figure(self) -> NotedFigure:
         return NotedFigure(
