@@ -274,6 +274,13 @@ def _set_vlan(run: Run, port: Port) -> None:
         raise CardFailure(f"{said}{_refusal(attempt.refused)}; expected {VLAN}")
 
 
+def over_other_ports(run: Run, port: Port) -> list[FrameStream]:
+    """Return streams of frames both ways over every other path than a port's, for as long as something else goes on."""
+    bench = FrameBench(run)
+    others = [each for each in bench.ports if each not in (port, run.bench.partner(port))]
+    return [replace(bench.frames("frames of another port", each, 0, SIZES), per_s=PER_S) for each in others]
+
+
 def leave_other_ports(run: Run, say: Say) -> None:
     """Make functions of one port and remove them while frames flow over every other port of the card.
 
@@ -286,11 +293,9 @@ def leave_other_ports(run: Run, say: Say) -> None:
         NotApplicable: The dut has one port on a path.
     """
     port = first_port(run)
-    most, bench = offered(run, port).most, FrameBench(run)
-    others = [each for each in bench.ports if each not in (port, run.bench.partner(port))]
-    if not others:
+    most, flowing = offered(run, port).most, over_other_ports(run, port)
+    if not flowing:
         raise NotApplicable(f"{port.place} is the only port of the dut on a path")
-    flowing = [replace(bench.frames("frames of another port", each, 0, SIZES), per_s=PER_S) for each in others]
 
     def come_and_go() -> None:
         run.part(FrameAgents).gaps(BEGINS_WITHIN_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 
@@ -12,11 +12,10 @@ from niclab.bench.records import Port, Role
 from niclab.checks import driver
 from niclab.checks.asked import Say, dut
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.frames.exchange import FrameBench, exchange
+from niclab.frames.exchange import exchange
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.functions import function_sender
-from niclab.frames.functions.function_checks import BEGINS_WITHIN_S, SIZES, Sending, few, first_port
-from niclab.frames.functions.function_checks import PER_S as FRAMES_PER_S
+from niclab.frames.functions.function_checks import BEGINS_WITHIN_S, Sending, few, first_port, over_other_ports
 from niclab.frames.functions.function_ports import made, made_again, require_links
 from niclab.frames.server_agent import StepAgent, record_of, running
 from niclab.run.acquiring import ready
@@ -108,10 +107,8 @@ def leave_under_traffic(run: Run, say: Say) -> None:
         CardFailure: Functions do not go or come again, or carry no frames then, or a frame of another port is lost.
         Undecided: A function did not send until it was removed.
     """
-    port, bench = first_port(run), FrameBench(run)
-    count = few(run, port)
-    others = [each for each in bench.ports if each not in (port, run.bench.partner(port))]
-    flowing = [replace(bench.frames("frames of another port", each, 0, SIZES), per_s=FRAMES_PER_S) for each in others]
+    port = first_port(run)
+    count, flowing = few(run, port), over_other_ports(run, port)
     remove = _Removal(run, port, say)
     with made(run, port, count, say) as functions:
         with _sending(run, port, functions, say):
