@@ -37,8 +37,7 @@ esp-hw-offload: on [fixed]
     [
         (
             IGB,
-            "Energy-Efficient Ethernet|wake-on-LAN (pumbg)|"
-            "filters that choose the queue of a flow|rules of tc in the card|segmentation of UDP",
+            "Energy-Efficient Ethernet|wake-on-LAN (pumbg)|rules of tc in the card|segmentation of UDP",
         ),
         (SOFTWARE, "forward error correction (BaseR, RS)|IPsec in the card"),
         ("", ""),

@@ -13,7 +13,9 @@ from namespaces import Namespaces
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.frames.blame.frame_findings import Culprit
+from niclab.frames.blame.loop import TriedPort
 from niclab.frames.latency import ping_pong, stalls
 from niclab.frames.latency.ping_pong import PingPong, Trips
 from niclab.frames.latency.round_trip_times import LateAt, LateTrip, RoundTrips
@@ -89,13 +91,18 @@ def judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield
 
     def judge(
-        idle: Sequence[RoundTrips], loaded: RoundTrips | None = GOOD, stood: Sequence[Sequence[str]] = ()
+        idle: Sequence[RoundTrips],
+        loaded: RoundTrips | None = GOOD,
+        stood: Sequence[Sequence[str]] = (),
+        culprit: Culprit = Culprit.CARD,
     ) -> list[str]:
         exchanges, said, path = [*idle, *([loaded] if loaded else [])], list[str](), clean.run.bench.paths[0]
         agents = SimpleNamespace(exchange=lambda *_: [Trips(path, exchanges.pop(0))])
         monkeypatch.setattr(stalls.tcp, "steady", steady)
         monkeypatch.setattr(stalls.standstill, "watch", lambda *_: Watch(stood))
         monkeypatch.setitem(clean.run.parts, PingPong, agents)  # type: ignore[attr-defined]
+        tried = {clean.run.bench.end(path, Role.PEER): TriedPort(culprit, "the trial's words")}
+        monkeypatch.setattr(stalls.late_trial, "tried", lambda *_: tried)
         stalls.require_none(clean.run, Profile.FULL if loaded else Profile.QUICK, said.append)
         assert not exchanges
         return said
@@ -118,6 +125,21 @@ def test_a_quick_test_asks_without_load_alone(judged: Any) -> None:
 def test_an_answer_that_lay_in_the_dut_is_the_cards(judged: Any) -> None:
     with pytest.raises(CardFailure, match=r"dut.* had answers that its program got late: 1 of 101 .* up to 0\.70 s"):
         judged([_late(LateAt.ASKER)])
+
+
+@pytest.mark.parametrize(
+    ("culprit", "verdict", "says"),
+    [
+        (Culprit.PEER, BenchFault, r"^peer.* sends late without the card: the trial's words\ndut.* program got late"),
+        (Culprit.TOOL, Undecided, r"^dut.* got late.*\nnobody knows whether peer.* sent them late: the trial's words"),
+    ],
+)
+def test_it_is_not_while_the_peer_may_have_sent_it_late(
+    judged: Any, clean: Namespaces, culprit: Culprit, verdict: type[Exception], says: str
+) -> None:
+    with pytest.raises(verdict, match=says):
+        judged([_late(LateAt.ASKER)], loaded=None, culprit=culprit)
+    assert clean.run.notes.take_figures()[-1].outcome is Decision.UNDECIDED
 
 
 @pytest.mark.parametrize("at", [LateAt.ANSWERER, LateAt.UNKNOWN])

@@ -13,6 +13,8 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.frames.blame.frame_findings import Culprit
+from niclab.frames.blame.loop import TriedPort
 from niclab.frames.latency.ping_pong import PingPong, Trips
 from niclab.frames.latency.round_trip_times import LateAt, LateTrip, RoundTrips
 from niclab.frames.soak import soaking
@@ -83,6 +85,9 @@ def test_a_frame_that_lies_in_the_dut_is_kept_and_the_soak_goes_on(
     taken: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(soaking.stalls, "alone", lambda run, *_: ([Trips(run.bench.paths[0], LATE)], []))
+    sound = TriedPort(Culprit.CARD, "frames came in time")
+    tried = {taken.bench.end(taken.bench.paths[0], Role.PEER): sound}
+    monkeypatch.setattr(soaking.stalls, "try_peer", lambda *_: tried)
     found = soaked(taken, clock)
     assert len(found.cycles) == len(found.events) and found.ended == ""
     assert all(isinstance(each, CardFailure) for each in found.events)

@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role, Wiring
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.frames.blame.frame_findings import Culprit
 from niclab.links import patch_panel, switch_ports
 from niclab.run.run import Run
 
 RETURN_WITHIN_S = 30.0
 """Assumption: autonegotiation takes a few seconds, also after a cable was laid elsewhere."""
+
+
+@dataclass(frozen=True)
+class TriedPort:
+    """The outcome of the trial of a port. ``CARD``: the port is sound; ``TOOL``: nobody knows."""
+
+    culprit: Culprit
+    said: str
+
+
+def outcomes(
+    run: Run, suspects: Collection[Port], vlans: frozenset[int], try_one: Callable[[Port, Port], TriedPort]
+) -> dict[Port, TriedPort]:
+    """Try ports of the peer past the card, each with another one.
+
+    Args:
+        run: The current run.
+        suspects: The ports that are suspected.
+        vlans: VLAN ids of tagged frames that must pass.
+        try_one: Tries the first port with the help of the second.
+
+    Returns:
+        The outcome for each.
+
+    Raises:
+        BenchFault: The bench could not be put back as it was.
+    """
+    helped = partners(run, suspects)
+    found = {port: TriedPort(Culprit.TOOL, obstacle(run, port)) for port in suspects if port not in helped}
+    if not helped:
+        return found
+    with ExitStack() as undoing:
+        try:
+            undoing.enter_context(joined(run, list(dict.fromkeys([*helped, *helped.values()])), vlans))
+            for port, other in helped.items():
+                found[port] = try_one(port, other)
+        except (BenchFault, NotApplicable) as error:
+            found |= {port: TriedPort(Culprit.TOOL, str(error)) for port in helped if port not in found}
+    return found
 
 
 def partners(run: Run, suspects: Collection[Port]) -> Mapping[Port, Port]:

@@ -6,15 +6,15 @@ It is held only where a difference is about to be charged that either side may h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from niclab.bench.records import Port, Role, Wiring
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.blame import loop, twin
 from niclab.frames.blame.frame_findings import Culprit, FrameDifference, FrameFinding
+from niclab.frames.blame.loop import TriedPort
 from niclab.frames.blame.twin import Pair
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.ledger import Ledger
@@ -37,14 +37,6 @@ ATTEMPTS = 3
 PASSES_WITHIN_S = 35.0
 """Assumption: spanning tree holds a port back for two times 15 s (IEEE 802.1D-2004, 17.14) after a cable was laid."""
 FIRST, FIRST_SIZES = 5, (64, 1514)
-
-
-@dataclass(frozen=True)
-class TriedPort:
-    """The outcome of the trial of a port. ``CARD``: the port is sound; ``TOOL``: nobody knows."""
-
-    culprit: Culprit
-    said: str
 
 
 def tried(run: Run, suspected: Sequence[FrameFinding], say: Callable[[str], object]) -> list[FrameFinding]:
@@ -82,22 +74,12 @@ def _charged(finding: FrameFinding, port: Port, outcome: TriedPort) -> FrameFind
 
 
 def _outcomes(run: Run, charges: Charges) -> dict[Port, TriedPort]:
-    partners = loop.partners(run, charges)
-    found = {port: TriedPort(Culprit.TOOL, loop.obstacle(run, port)) for port in charges if port not in partners}
-    if not partners:
-        return found
-    suspicions = [each.suspicion for port in partners for each in charges[port] if each.suspicion]
+    suspicions = [each.suspicion for found in charges.values() for each in found if each.suspicion]
     streams = [stream for each in suspicions for stream in each.streams]
     vlans = {tag & twin.VLAN_BITS for each in streams for tag in each.tags_on_the_wire[:1]}
-    with ExitStack() as undoing:
-        try:
-            ports = list(dict.fromkeys([*partners, *partners.values()]))
-            undoing.enter_context(loop.joined(run, ports, frozenset(vlans - {0})))
-            for port, other in partners.items():
-                found[port] = _tried(run, _pair(run, port, other), charges[port])
-        except (BenchFault, NotApplicable) as error:
-            found |= {port: TriedPort(Culprit.TOOL, str(error)) for port in partners if port not in found}
-    return found
+    return loop.outcomes(
+        run, charges, frozenset(vlans - {0}), lambda port, other: _tried(run, _pair(run, port, other), charges[port])
+    )
 
 
 def _pair(run: Run, suspect: Port, other: Port) -> Pair:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from niclab.bench.records import BenchPath, Role
+from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
+from niclab.frames.frame_agents import port_addresses
 from niclab.frames.latency import ping_pong_program
 from niclab.frames.latency.round_trip_times import RoundTrips, read_round_trips
 from niclab.frames.server_agent import StepAgent, running
@@ -80,6 +81,25 @@ class PingPong:
         with agent.answering([OWN]):
             return agent.ask(dict.fromkeys(Role, OWN), seconds)
 
+    def past(self, sender: Port, receiver: Port, seconds: float) -> RoundTrips:
+        """Let the peer send frames from one of its ports to another one, with rests as between round trips.
+
+        Args:
+            sender: The port of the peer that sends.
+            receiver: The other one, which the frames reach past the card.
+            seconds: Time in s.
+
+        Returns:
+            Their times from sending to arrival; late is one that comes no sooner than the next one is sent.
+
+        Raises:
+            BenchFault: The program does not begin, or fails; its words are in the message.
+            NotApplicable: The peer does not run Linux.
+        """
+        macs = port_addresses(self._run, [sender, receiver])
+        here, there = map(self._run.interface, (sender, receiver))
+        return self._on(Role.PEER).passing(here, there, macs[receiver] + macs[sender], seconds)
+
     def _on(self, role: Role) -> _Agent:
         return running(self._run, self._running, role, _Agent)
 
@@ -101,11 +121,17 @@ class _Agent(StepAgent):
 
     def ask(self, addresses: Mapping[Role, str], seconds: float) -> RoundTrips:
         """Let it ask from the address of the dut at that of the peer."""
+        return self._round(
+            {"do": "ask", "from": addresses[Role.DUT], "to": addresses[Role.PEER], "port": PORT}, seconds
+        )
+
+    def passing(self, sender: str, receiver: str, macs: str, seconds: float) -> RoundTrips:
+        """Let it send frames from one of its interfaces to another one; MACs of the receiver, then of the sender."""
+        return self._round({"do": "pass", "from": sender, "to": receiver, "macs": macs}, seconds)
+
+    def _round(self, step: Mapping[str, object], seconds: float) -> RoundTrips:
         plan = {
-            "do": "ask",
-            "from": addresses[Role.DUT],
-            "to": addresses[Role.PEER],
-            "port": PORT,
+            **step,
             "seconds": seconds,
             "rest_s": RESTS_S,
             "late_s": LATE_S,

@@ -7,15 +7,18 @@ queues are long, so that only times without load are judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from niclab.bench.records import Role
+from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
 from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.frames import delivery
+from niclab.frames.blame.frame_findings import Culprit
+from niclab.frames.blame.loop import TriedPort
+from niclab.frames.latency import late_trial
 from niclab.frames.latency.ping_pong import LATE_S, PingPong, Trips
 from niclab.frames.latency.round_trip_times import LateAt
 from niclab.run.run import Run
@@ -43,18 +46,19 @@ def require_none(run: Run, profile: Profile, say: Callable[[str], object]) -> No
         say: Takes the percentiles.
 
     Raises:
-        CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer; or some had
-            none, and the card loses frames.
+        CardFailure: While nothing else was sent, an answer lay in the dut for half a second or longer, and the peer's
+            port sends in time past the card; or some had none, and the card loses frames.
         Undecided: A server stood still meanwhile, or the datagram may have lain in either server, or was lost where
             nobody knows.
-        BenchFault: A program fails, or traffic does not flow.
+        BenchFault: The peer's port or a switch sends late; or a program fails, or traffic does not flow.
         NotApplicable: A server does not run Linux.
     """
     idle, stood = alone(run, SECONDS[profile], say)
-    _record(run, idle, "idle", say, stood)
+    tried = try_peer(run, idle, stood, say)
+    _record(run, idle, "idle", say, tried)
     if profile in LOADED_S:
-        _record(run, _loaded(run, LOADED_S[profile]), "loaded", say)
-    judge(run, idle, stood, lambda: delivery.once_in_order(run, say))
+        _record(run, _loaded(run, LOADED_S[profile]), "loaded", say, {})
+    judge(run, idle, stood, tried, lambda: delivery.once_in_order(run, say))
 
 
 def _loaded(run: Run, seconds: float) -> list[Trips]:
@@ -92,14 +96,33 @@ def alone(run: Run, seconds: float, say: Callable[[str], object]) -> tuple[list[
     return found, stood
 
 
+def try_peer(
+    run: Run, idle: Sequence[Trips], stood: Sequence[str], say: Callable[[str], object]
+) -> Mapping[Port, TriedPort]:
+    """Try the ports of the peer whose answers the dut got late, unless a server stood still meanwhile.
+
+    Args:
+        run: The current run.
+        idle: What became of the datagrams.
+        stood: Which servers stood still meanwhile, in words.
+        say: Takes what came out for each port.
+
+    Raises:
+        BenchFault: The bench could not be put back as it was.
+    """
+    suspected = [each for each in idle if _is_late(each, LateAt.ASKER)]
+    return late_trial.tried(run, suspected, say) if suspected and not stood else {}
+
+
 def _record(
-    run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], object], stood: Sequence[str] = ()
+    run: Run, trips: Iterable[Trips], when: str, say: Callable[[str], object], tried: Mapping[Port, TriedPort]
 ) -> None:
     for each in trips:
         say(f"path {each.path.name}, {when}: {each.found}")
         is_judged, outcome = when == "idle", Decision.MET
         if is_judged and (each.found.late or each.found.lost):
-            is_sure = not stood and any(trip.at is LateAt.ASKER for trip in each.found.late)
+            peer = tried.get(run.bench.end(each.path, Role.PEER))
+            is_sure = peer is not None and peer.culprit is Culprit.CARD
             outcome = Decision.MISSED if is_sure else Decision.UNDECIDED
         run.notes.figure(
             NotedFigure(
@@ -117,7 +140,11 @@ def _record(
 
 
 def judge(
-    run: Run, idle: Sequence[Trips], stood: Sequence[str], find_loser: Callable[[], object] = lambda: None
+    run: Run,
+    idle: Sequence[Trips],
+    stood: Sequence[str],
+    tried: Mapping[Port, TriedPort],
+    find_loser: Callable[[], object] = lambda: None,
 ) -> None:
     """Require that no datagram was late or lost while nothing else was sent.
 
@@ -125,33 +152,61 @@ def judge(
         run: The current run.
         idle: What became of them.
         stood: Which servers stood still meanwhile, in words.
+        tried: What came out of the trial of the peer's ports.
         find_loser: Is called where some were lost on servers that kept running; raises if it finds who loses frames.
 
     Raises:
         CardFailure: An answer lay in the dut.
+        BenchFault: The peer's port or a switch sends late, also past the card.
         Undecided: A server stood still, or the datagram may have lain in either server, or was lost where nobody knows.
     """
-    sure, unknown = list[Trouble](), list[str]()
-    for each in idle:
-        dut = run.bench.end(each.path, Role.DUT)
-        for at in LateAt:
-            late = sorted(trip.seconds for trip in each.found.late if trip.at is at)
-            if not late:
-                continue
-            text = f"{len(late)} of {each.found.count} round trips lasted up to {late[-1]:.2f} s; expected {EXPECTED}"
-            if at is LateAt.ASKER:
-                sure.append(dut.trouble(f"had answers that its program got late: {text}"))
-            else:
-                unknown.append(f"path {each.path.name}: late at {at.value}: {text}")
+    asker = [each for each in idle if _is_late(each, LateAt.ASKER)]
+    unknown = [
+        f"path {each.path.name}: late at {at.value}: {_late(each, at)}"
+        for each in idle
+        for at in (LateAt.ANSWERER, LateAt.UNKNOWN)
+        if _is_late(each, at)
+    ]
     lost = [
         f"path {each.path.name}: {each.found.lost} of {each.found.count} without an answer; expected {EXPECTED}"
         for each in idle
         if each.found.lost
     ]
-    if stood and (sure or unknown or lost):
-        raise Undecided("\n".join([*(each.text for each in sure), *unknown, *lost, *stood]))
+    if stood and (asker or unknown or lost):
+        raise Undecided("\n".join([*(_trouble(run, each).text for each in asker), *unknown, *lost, *stood]))
+    sure, unproven = _charged(run, asker, tried)
     blame(sure)
     if lost:
         find_loser()
-    if unknown or lost:
-        raise Undecided("\n".join([*unknown, *lost]))
+    if unproven or unknown or lost:
+        raise Undecided("\n".join([*unproven, *unknown, *lost]))
+
+
+def _charged(run: Run, late: Sequence[Trips], tried: Mapping[Port, TriedPort]) -> tuple[list[Trouble], list[str]]:
+    """Return the troubles of either side, and those of which nobody knows whether the peer made them."""
+    sure, unproven = list[Trouble](), list[str]()
+    for each in late:
+        trouble, peer = _trouble(run, each), run.bench.end(each.path, Role.PEER)
+        outcome = tried[peer]
+        if outcome.culprit is Culprit.CARD:
+            sure.append(trouble)
+        elif outcome.culprit is Culprit.PEER:
+            sure.append(peer.trouble(f"sends late without the card: {outcome.said}\n{trouble.text}"))
+        else:
+            unproven.append(f"{trouble.text}\nnobody knows whether {peer.place} sent them late: {outcome.said}")
+    return sure, unproven
+
+
+def _is_late(trips: Trips, at: LateAt) -> bool:
+    return any(trip.at is at for trip in trips.found.late)
+
+
+def _trouble(run: Run, trips: Trips) -> Trouble:
+    dut = run.bench.end(trips.path, Role.DUT)
+    return dut.trouble(f"had answers that its program got late: {_late(trips, LateAt.ASKER)}")
+
+
+def _late(trips: Trips, at: LateAt) -> str:
+    late = [trip.seconds for trip in trips.found.late if trip.at is at]
+    count = trips.found.count
+    return f"{len(late)} of {count} round trips lasted up to {max(late):.2f} s; expected {EXPECTED}"

@@ -130,7 +130,7 @@ def _cycle(run: Run, length_s: float, soaked: Soaked, say: Callable[[str], objec
     soaked.events += [Undecided("\n".join(unknown))] if unknown else []
     idle, stood = stalls.alone(run, TRIPS_S, say)
     try:
-        stalls.judge(run, idle, stood)
+        stalls.judge(run, idle, stood, stalls.try_peer(run, idle, stood, say))
     except (CardFailure, BenchFault, Undecided) as error:
         soaked.events.append(error)
     found = _rates(before, after)

@@ -9,7 +9,6 @@ from niclab.hosts.links.bits import Bits
 WAKES = "wake-on-LAN"
 EEE, FEC = "Energy-Efficient Ethernet", "forward error correction"
 FEATURES = {
-    "ntuple-filters": "filters that choose the queue of a flow",
     "hw-tc-offload": "rules of tc in the card",
     "l2-fwd-offload": "forwarding for macvlan in the card",
     "tx-udp-segmentation": "segmentation of UDP",
