@@ -48,5 +48,7 @@ def test_a_defect_turns_exactly_the_intended_tests_red(bench: Bench, defect: Def
             bench.power_cycle("dut")
         run = bench.run(*options, card=defect.card)
     run.should_show(red=defect.red)
-    assert all(defect.says in message and message.startswith("CardFailure: ") for message in run.red.values()), run.red
+    assert all(defect.says in message and message.startswith(f"{defect.verdict}: ") for message in run.red.values()), (
+        run.red
+    )
     assert run.green or defect.alone

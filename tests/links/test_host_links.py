@@ -241,6 +241,20 @@ class TestStaysUp:
         said = "counted 2 changes of carrier in 3 s in which nobody touched it; expected none"
         assert str(caught.value) == f"{name} ({PCI[name]}) {said}"
 
+    def test_one_whose_both_ends_came_and_went_is_undecided(
+        self, bench: FakeBench, passing: Callable[[Callable[[], None]], None]
+    ) -> None:
+        """A cable does so too; the card would be charged with it."""
+
+        def flap() -> None:
+            for name, times in (("dut.p0", 4), ("peer.p0", 6)):
+                bench.nic(name).changes += times
+
+        passing(flap)
+        says = "4 changes of carrier in 3 s .*; expected none; peer.p0 counted 6: the cable or either port\n"
+        with pytest.raises(Undecided, match=says):
+            HostLinks().every_link_should_stay_up(3)
+
     def test_one_that_is_down_is_named(self, bench: FakeBench) -> None:
         bench.cables.stuck["dut.p1"] = False
         with pytest.raises(CardFailure, match=r"dut\.p1 .* has no carrier"):

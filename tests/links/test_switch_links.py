@@ -59,7 +59,7 @@ class TestShutPort:
         with pytest.raises(BenchFault, match=r"dut.p0 .* has still carrier .*; sw1: Gi1/0/3 was shut and has a link"):
             links.dut_should_lose_carrier_in_time()
 
-    @pytest.mark.parametrize(("changed", "since"), [(360_000 - 40, r"\d+ ms"), (None, "an unknown time")])
+    @pytest.mark.parametrize(("changed", "since"), [(360_000 - 90, r"\d+ ms"), (None, "an unknown time")])
     def test_a_switch_that_shuts_its_port_late_leaves_it_open_who_was_late(
         self, bench: FakeBench, switch: FakeSwitch, links: SwitchLinks, changed: int | None, since: str
     ) -> None:
@@ -67,6 +67,7 @@ class TestShutPort:
         bench.cables.stuck["dut.p0"] = True
         switch.mib.drop("ifLastChange", PORTS["Gi1/0/3"])
         if changed is not None:
+            switch.mib.ticks = False  # the switch's time must not depend on this host's load
             switch.mib.put("ifLastChange", [PORTS["Gi1/0/3"]], changed)
         with pytest.raises(Undecided, match=rf"still carrier .*; sw1: Gi1/0/3 had no link for {since} by then"):
             links.dut_should_lose_carrier_in_time()
@@ -92,7 +93,7 @@ class TestShutPort:
         links.shut_the_switch_port()
         bench.nic(name).changes += 2
         with pytest.raises(
-            BenchFault if name.startswith("peer") else CardFailure,
+            BenchFault if name.startswith("peer") else Undecided,  # the switch may have made the dut's
             match=f"^{name} .* counted 2 changes of carrier while the switch's port of dut",
         ):
             links.other_ports_should_have_kept_their_carrier()

@@ -146,6 +146,16 @@ class Charge:
         return f"{self.text}; {self.reason}" if self.reason else self.text
 
 
+def split(charges: Sequence[Charge]) -> tuple[list[Trouble], list[str]]:
+    """Return the problems of a side, and the texts of those whose side cannot be seen.
+
+    Args:
+        charges: The problems.
+    """
+    clear = [Trouble(str(each), of_card=each.side is Blamed.CARD) for each in charges if each.side is not None]
+    return clear, [str(each) for each in charges if each.side is None]
+
+
 def blame_charged(charges: Sequence[Charge]) -> None:
     """End a check that may have seen problems without their side.
 
@@ -154,10 +164,9 @@ def blame_charged(charges: Sequence[Charge]) -> None:
         BenchFault: The bench is, with all whose side can be seen.
         Undecided: The side of none can be seen.
     """
-    unclear = [str(each) for each in charges if each.side is None]
-    if unclear and len(unclear) == len(charges):
+    clear, unclear = split(charges)
+    if unclear and not clear:
         raise Undecided("\n".join(unclear))
-    clear = [Trouble(str(each), of_card=each.side is Blamed.CARD) for each in charges if each.side is not None]
     blame([*clear, *(Trouble(text, of_card=False) for text in unclear)])
 
 

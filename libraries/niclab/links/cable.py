@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Port, Wiring
 from niclab.core.undo import Entry
-from niclab.core.verdict import BenchFault, NotApplicable, blame
+from niclab.core.verdict import BenchFault, NotApplicable, blame_charged
 from niclab.links import carrier, link_checks, wiring
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -95,11 +95,12 @@ class Cable:
 
         Raises:
             CardFailure: Naming the ports that have, one of the dut among them.
+            Undecided: Both ends of a cable have, or the dut's end where a switch has the other one.
             BenchFault: Only ports of the peer have, or no cable is pulled.
         """
         path, _, _ = self._require_pulled()
-        why = f"the cable of path {path.name} was pulled"
-        blame(link_checks.unexpected_changes(self._run, self._before, frozenset(path.ends), why))
+        when = f"while the cable of path {path.name} was pulled"
+        blame_charged(link_checks.unexpected_changes(self._run, self._before, frozenset(path.ends), when))
 
     def _require_pulled(self) -> tuple[BenchPath, Entry, float]:
         if self._pulled is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
@@ -14,9 +14,7 @@ from niclab.core.verdict import (
     CardFailure,
     Charge,
     SheetUnknown,
-    Trouble,
     Undecided,
-    blame,
     blame_charged,
     fail_with,
 )
@@ -110,20 +108,12 @@ def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> No
     Raises:
         CardFailure: Naming the ports without carrier, or those that counted a change, one of the dut among them.
         BenchFault: Only ports of the peer did.
+        Undecided: Both ends of a cable did, or the dut's end where a switch has the other one.
     """
     require_up(run, say)
     before = carrier_changes(run)
     pause(seconds)
-    blame(
-        [
-            port.trouble(
-                f"counted {changes - before[port]} changes of carrier in {seconds:g} s in which nobody touched it; "
-                "expected none"
-            )
-            for port, changes in carrier_changes(run).items()
-            if changes != before[port]
-        ]
-    )
+    blame_charged(unexpected_changes(run, before, frozenset(), f"in {seconds:g} s in which nobody touched it"))
 
 
 def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
@@ -207,23 +197,35 @@ def carrier_changes(run: Run) -> dict[Port, int]:
     return _of_every_port(run, lambda host, iface: host.counts.carrier_changes(iface).changes)
 
 
-def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], why: str) -> list[Trouble]:
+def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], when: str) -> list[Charge]:
     """Find ports that have counted a change of carrier though their link was not touched.
+
+    The end of a cable that lost its carrier alone is at fault. Where both did, the cable or either port may be why.
 
     Args:
         run: The qualification run.
         before: What every port had counted before.
         but: Names of the ports whose link was touched.
-        why: What was done meanwhile, for the message.
+        when: The time of the changes, for the message.
 
     Returns:
         The problems; empty when there is none.
     """
+    now = carrier_changes(run)
+    found = {port: now[port] - before[port] for port in now if port.name not in but and now[port] != before[port]}
     return [
-        port.trouble(f"counted {changes - before[port]} changes of carrier while {why}; expected none")
-        for port, changes in carrier_changes(run).items()
-        if port.name not in but and changes != before[port]
+        Charge(f"{port.place} counted {changes} changes of carrier {when}; expected none", *_whose(run, port, found))
+        for port, changes in found.items()
     ]
+
+
+def _whose(run: Run, port: Port, found: Mapping[Port, int]) -> tuple[Blamed | None, str]:
+    if run.bench.path_of(port).through is Wiring.SWITCH:
+        if port.role is Role.DUT:
+            return None, "the port of the switch, the cable or the card"
+    elif (partner := run.bench.partner(port)) in found:
+        return None, f"{partner.name} counted {found[partner]}: the cable or either port"
+    return (Blamed.CARD if port.role is Role.DUT else Blamed.BENCH), ""
 
 
 def _of_every_port(run: Run, question: Callable[[Host, str], T]) -> dict[Port, T]:

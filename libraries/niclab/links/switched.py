@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure, Trouble, Undecided, blame, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, Trouble, Undecided, blame, blame_charged, fail_with
 from niclab.core.wait import NotInTime, pause, persistent_problems, until
 from niclab.hosts.host_records import PingResult
 from niclab.links import carrier, link_checks, switch_ports, wiring
@@ -123,11 +123,12 @@ class SwitchedPath:
 
         Raises:
             CardFailure: Naming the ports that have, one of the dut among them.
+            Undecided: Both ends of a cable have, or the dut's end where a switch has the other one.
             BenchFault: Only ports of the peer have.
         """
         name = self._dut.name
-        why = f"the switch's port of {name} was shut"
-        blame(link_checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
+        when = f"while the switch's port of {name} was shut"
+        blame_charged(link_checks.unexpected_changes(self._run, self._before, frozenset({name}), when))
 
     def require_reported_loss(self) -> None:
         """See that the switch reports the port as down, and forgets the address that it had learned there.

@@ -10,7 +10,7 @@ from niclab.bench.records import Port, Role
 from niclab.core.exposure import Exposure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
-from niclab.core.verdict import Undecided, blame
+from niclab.core.verdict import Charge, Trouble, Undecided, blame, split
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook, Looks, WantedLoad
@@ -50,10 +50,11 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
 
     Raises:
         CardFailure: A port of the dut carries less than the sheet wants, stalls, loses frames, cannot send some, or
-            counts changes of carrier; frames are damaged, doubled or reordered.
+            counts changes of carrier that its partner does not; frames are damaged, doubled or reordered.
         BenchFault: Only ports of the peer do, the bench cannot carry as much, or traffic does not flow.
-        Undecided: A server stood still, or had no CPU left, while a port stalled or lost frames, nobody knows where
-            frames were lost, or who damaged those that a port counted so, or a rate is too near its limit.
+        Undecided: Both ends of a cable lost carrier; a server stood still, or had no CPU left, while a port stalled or
+            lost frames; nobody knows where frames were lost, or who damaged those that a port counted so; or a rate is
+            too near its limit.
         NotApplicable: A server cannot send frames of its own. The sheet does not know the rate: said when all else was
             found good.
     """
@@ -77,19 +78,30 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     for line in (*load_rates.lines(looks), *map(str, lost)):
         say(line)
     troubles = [problem for port in bench.ports for problem in load_rates.own_troubles(port, looks[port])]
-    troubles += link_checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")
+    flaps = link_checks.unexpected_changes(run, changes, frozenset(), "while every path was loaded both ways")
 
     def stood() -> list[str]:
         return [str(each) for each in both.between(before, both.told())]
 
     sure, unknown = charged(_missing(lost, looks), lambda: [*stood(), *load_rates.without_free_cpu(looks)])
-    blame([*troubles, *sure])
+    undecided += unknown
+    _blame(troubles, flaps, sure, undecided)
     load_rates.require_no_stall(looks, wanted, stood)
     if wanted is not None:
         judge_questions(run.notes, load_rates.questions(looks, wanted, befores))
-    if undecided or unknown:
-        raise Undecided("\n".join([*undecided, *unknown]))
+    if undecided:
+        raise Undecided("\n".join(undecided))
     run.card.known(run.card.section(fraction, FRACTION), FRACTION)
+
+
+def _blame(
+    troubles: Sequence[Trouble], flaps: Sequence[Charge], losses: Sequence[Trouble], undecided: Sequence[str]
+) -> None:
+    """Charge each side; frames may be missing, and ports stall, where a link flapped and nobody knows why."""
+    flapped, unclear = split(flaps)
+    blame([*troubles, *flapped, *([] if unclear else losses)])
+    if unclear:
+        raise Undecided("\n".join([*unclear, *undecided, *(each.text for each in losses)]))
 
 
 def _frames(bench: FrameBench) -> list[FrameStream]:
