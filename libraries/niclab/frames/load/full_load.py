@@ -52,9 +52,8 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         CardFailure: A port of the dut carries less than the sheet wants, stalls, loses frames, cannot send some, or
             counts changes of carrier that its partner does not; frames are damaged, doubled or reordered.
         BenchFault: Only ports of the peer do, the bench cannot carry as much, or traffic does not flow.
-        Undecided: Both ends of a cable lost carrier; a server stood still, or had no CPU left, while a port stalled or
-            lost frames; nobody knows where frames were lost, or who damaged those that a port counted so; or a rate is
-            too near its limit.
+        Undecided: Both ends of a cable lost carrier; a server stood still, or had no CPU left, while frames were lost;
+            nobody knows who lost or damaged frames; or a rate is too near its limit.
         NotApplicable: A server cannot send frames of its own. The sheet does not know the rate: said when all else was
             found good.
     """
