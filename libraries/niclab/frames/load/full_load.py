@@ -54,7 +54,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         BenchFault: Only ports of the peer do, the bench cannot carry as much, or traffic does not flow.
         Undecided: Both ends of a cable lost carrier; a server stood still, or had no CPU left, while frames were lost;
             nobody knows who lost or damaged frames; or a rate is too near its limit.
-        NotApplicable: A server cannot send frames of its own; or the sheet does not know the rate, and all else is good.
+        NotApplicable: A server cannot send frames of its own; or the sheet does not know the rate; all else is good.
     """
     fraction, wanted = run.card.limits.full_load_fraction, wanted_load(run, SECONDS[profile])
     befores = _room(run, wanted) if wanted is not None else ()
