@@ -119,6 +119,7 @@ def test_a_package_that_is_refused_is_told_with_the_compilers_words(settings: Fa
 
 def test_a_package_that_is_refused_and_can_be_built_is_undecided(settings: FakeSettings, dkms: FakeBuilds) -> None:
     half_way(settings)
+    assert dkms.installed == set()
     with pytest.raises(Undecided, match=r"post-installation script failed; it can be built now$"):
         install()
 
@@ -204,6 +205,30 @@ def test_a_removal_leaves_nothing_of_what_was_built(settings: FakeSettings, dkms
         DriverPackages().remove_the_driver_package()
     assert str(caught.value) == f"dut: package e1000e-dkms has left {LEFT}; expected nothing of what DKMS built"
     assert dkms.calls == [f"remove {LEFT}"]
+
+
+def test_a_package_that_leaves_something_when_it_is_put_back_is_told_and_cleaned(
+    bench: FakeBench, settings: FakeSettings, dkms: FakeBuilds, taken: Run
+) -> None:
+    dkms.installed, dkms.made = {RUNNING.release}, (LEFT, SOURCE.place)
+    for left in ((), (SOURCE.place,)):
+        install()
+        undo, dkms.left = taken.undo, left
+
+        def purge(entry: object, undo: object = undo) -> None:
+            settings.packages.clear()
+            undo(entry)  # type: ignore[operator]
+
+        taken.undo = purge  # type: ignore[method-assign]
+        bench.dut.calls.clear()
+        if left:
+            with pytest.raises(CardFailure, match=rf"^dut: package e1000e-dkms has left {SOURCE.place}; expected noth"):
+                DriverPackages().restore_the_driver_package()
+            assert dkms.calls == [f"remove {SOURCE.place}"] and "reload e1000e" in bench.dut.calls
+        else:
+            DriverPackages().restore_the_driver_package()
+            assert dkms.calls == []
+        taken.undo = undo  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from niclab.card import Driver, PackageFacts, VersionVerdict
 from niclab.card.driver_choice import required_version
 from niclab.checks.asked import Say
 from niclab.checks.dkms.built import require_built, require_built_for_others, require_nothing_left
-from niclab.checks.driver import KernelVersion
+from niclab.checks.driver import KernelVersion, reload
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.host_records import LoadedModule, ModuleFile
@@ -135,14 +135,12 @@ class DriverPackage:
         """
         target, package = self.server, self.entry
         self._keep_for_undo()
-        host = target.host
-        is_there = host.drivers.package(package.name) is not None
-        built = host.builds.files(host.builds.sources(package.name)) if is_there else ()
+        built = self._built()
         attempt = target.host.drivers.remove_package(package.name)
         self._write_out()
         if attempt.refused is not None or attempt.now is not None:
             raise CardFailure(f"{target.name}: package {package.name} is not removed: {attempt.refused or attempt.now}")
-        require_nothing_left(host, package.name, built)
+        require_nothing_left(target.host, package.name, built)
 
     def set_to_load(self) -> None:
         """Have the driver loaded at boot by an entry of the lab, as its manual says.
@@ -162,10 +160,22 @@ class DriverPackage:
             )
 
     def restore(self) -> None:
-        """Bring package, driver and boot back to what they were before the first change. Does nothing without one."""
-        for entry in self.run.journal.pending():
-            if entry.subject in (self._subject, self._of_boot):
-                self.run.journal.undo(entry, self.run.undo)
+        """Bring package, driver and boot back to what they were before the first change. Does nothing without one.
+
+        Raises:
+            CardFailure: The package went, and has left something that DKMS built of it. The lab has removed that.
+        """
+        entries = [each for each in self.run.journal.pending() if each.subject in (self._subject, self._of_boot)]
+        built = self._built() if entries else ()
+        for entry in entries:
+            self.run.journal.undo(entry, self.run.undo)
+        host = self.server.host
+        if built and host.drivers.package(self.entry.name) is None:
+            try:
+                require_nothing_left(host, self.entry.name, built)
+            except CardFailure:  # its driver was loaded again
+                reload(self.run, self.role)
+                raise
 
     # --- checks
 
@@ -321,6 +331,11 @@ class DriverPackage:
         if subject not in [entry.subject for entry in self.run.journal.pending()]:
             undo = Action(ActionKind.SHELL, self.server.name, command, SLOW_DEADLINE_S)
             self.run.journal.register(subject, what, undo)
+
+    def _built(self) -> Sequence[str]:
+        """What DKMS has built of the package."""
+        host, name = self.server.host, self.entry.name
+        return host.builds.files(host.builds.sources(name)) if host.drivers.package(name) is not None else ()
 
     def _write_out(self) -> None:
         """Write to disk what was changed: a power cycle may come next, and cuts the power at once."""
