@@ -14,7 +14,6 @@ from niclab.checks.packages import DriverPackage
 class DriverBuilds(BenchLibrary):
     """Keywords about packages that bring the driver's source. `Install The Driver Package` has it built.
 
-    | `Install The Driver Package` | REQUIRED | dut |
     | `Driver Should Be Built For Every Kernel` | dut |
     """
 

@@ -226,9 +226,9 @@ def _software() -> list[Declared]:
     return [
         Declared("package:dut without effect", frozenset(vendor.ON_DUT), CARD, proof, vendor.CARD),
         Declared("package:peer without effect", frozenset({vendor.ON_PEER}), CARD, proof, vendor.CARD),
-        Declared("package:dut not built by itself", frozenset({dkms.BUILT}), CARD, by_itself, vendor.CARD),
-        Declared("package:dut leaves its module", frozenset({dkms.REMOVED}), CARD, leaves, vendor.CARD),
-        Declared("server:dut without headers", frozenset({dkms.INSTALLED}), BENCH, no_headers, vendor.CARD),
+        Declared("package:dut not-rebuilt", frozenset({dkms.BUILT}), CARD, by_itself, vendor.CARD),
+        Declared("package:dut leaves-module", frozenset({dkms.REMOVED}), CARD, leaves, vendor.CARD),
+        Declared("server:dut no-headers", frozenset({dkms.INSTALLED}), BENCH, no_headers, vendor.CARD),
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
         *(

@@ -1,4 +1,4 @@
-"""The real dkms builds, does not build, and removes a vendor's driver; who is at fault is told by its words."""
+"""The real dkms builds, does not build, and removes a vendor's driver; its words say who is at fault."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ class DriverPackage:
             self.run.journal.register(subject, what, undo)
 
     def _built(self) -> Sequence[str]:
-        """What DKMS has built of the package."""
+        """Files of the builds of the package by DKMS."""
         host, name = self.server.host, self.entry.name
         return host.builds.files(host.builds.sources(name)) if host.drivers.package(name) is not None else ()
 
