@@ -15,7 +15,7 @@ from DriverBuilds import DriverBuilds
 from DriverPackages import DriverPackages, Release
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.hosts.drivers.build_records import Build, BuildEnd
+from niclab.hosts.drivers.build_records import Build, BuildEnd, InstalledKernel
 from niclab.hosts.errors import ModuleRefused
 from niclab.hosts.settings.settings_records import Package
 from niclab.run.run import Run
@@ -184,14 +184,47 @@ def test_a_driver_that_is_not_built_for_another_kernel_is_of_whoever_is_at_fault
     assert str(caught.value).startswith("dut: package e1000e-dkms: `dkms autoinstall -k 6.1.0-57-amd64` leaves")
 
 
-@pytest.mark.parametrize("fault", ["other kernel", "kernel's own", "no vermagic"])
-def test_a_module_that_is_not_for_the_kernel_is_wrong(dkms: FakeBuilds, fault: str) -> None:
-    dkms.known, dkms.by_itself = (RUNNING, OTHER), {OTHER.release}
-    vermagic = {"other kernel": f"{RUNNING.release} SMP", "no vermagic": None}.get(fault, dkms.file.vermagic)
-    dkms.file = replace(dkms.file, vermagic=vermagic, in_tree=fault == "kernel's own")
-    words = rf"^dut: module e1000e of kernel {OTHER.release} is /lib/\S+/e1000e\.ko.*; expected DKMS's, built for "
-    with pytest.raises(CardFailure, match=words):
-        rebuild()
+OWN = "kernel/drivers/net/e1000e.ko"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({"vermagic": "6.1.0-58-amd64 SMP"}, CardFailure),
+        ({"vermagic": None}, CardFailure),
+        ({"filename": OWN, "in_tree": True}, CardFailure),
+        ({"filename": f"/usr{OWN}", "in_tree": None}, CardFailure),
+        ({"filename": OWN}, None),
+        ({"in_tree": True}, None),
+    ],
+)
+@pytest.mark.parametrize("kernel", [RUNNING, OTHER])
+def test_a_module_that_is_not_dkmss_or_not_for_the_kernel_is_wrong(
+    dkms: FakeBuilds, kernel: InstalledKernel, change: dict[str, object], verdict: type[Exception] | None
+) -> None:
+    """A file below kernel/ that was built out of tree is a vendor's as well; a vendor may mark its module in-tree."""
+    dkms.known, dkms.by_itself, dkms.installed = (RUNNING, OTHER), {OTHER.release}, {RUNNING.release}
+    folder = f"/lib/modules/{kernel.release}/"
+    wanted = {
+        name: str(value).replace("kernel/", f"{folder}kernel/") if name == "filename" else value
+        for name, value in change.items()
+    }
+    file = replace(dkms.file if kernel is OTHER else dkms.running_file, **wanted)
+    dkms.file, dkms.running_file = (file, dkms.running_file) if kernel is OTHER else (dkms.file, file)
+    ask = rebuild if kernel is OTHER else install
+    if verdict is None:
+        ask()
+        return
+    words = rf"^dut: module e1000e of kernel {kernel.release} is /\S+/e1000e\.ko.*; expected DKMS's, built for 6"
+    with pytest.raises(verdict, match=words):
+        ask()
+
+
+def test_a_module_that_was_built_with_headers_of_another_kernel_is_the_servers(dkms: FakeBuilds) -> None:
+    dkms.installed, dkms.known = {RUNNING.release}, (replace(RUNNING, has_headers=False),)
+    dkms.running_file = replace(dkms.running_file, vermagic=f"{OTHER.release} SMP")
+    with pytest.raises(BenchFault, match=rf"built for {OTHER.release}; expected package {RUNNING.headers}, to build"):
+        install()
 
 
 def test_a_removal_leaves_nothing_of_what_was_built(settings: FakeSettings, dkms: FakeBuilds) -> None:

@@ -29,7 +29,9 @@ class FakeBuilds:
         self.ends: dict[str, Build] = {}
         self.at_installation = True
         self.file = FILE
-        self.running_vermagic = f"{RUNNING.release} SMP"
+        self.running_file = replace(
+            FILE, filename=f"/lib/modules/{RUNNING.release}/updates/dkms/e1000e.ko", vermagic=f"{RUNNING.release} SMP"
+        )
         self.made: tuple[str, ...] = ()
         self.left: tuple[str, ...] = ()
         self.calls: list[str] = []
@@ -62,9 +64,8 @@ class FakeBuilds:
             self.installed.add(release)
 
     def module_for(self, module: str, release: str) -> ModuleFile:
-        if release == RUNNING.release:
-            return replace(self.file, vermagic=self.running_vermagic)
-        return replace(self.file, name=module)
+        assert module == "e1000e"
+        return self.file if release == OTHER.release else self.running_file
 
     def files(self, sources: Sequence[Source]) -> tuple[str, ...]:
         return self.made if sources else ()

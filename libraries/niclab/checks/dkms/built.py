@@ -128,7 +128,9 @@ def _build_again(host: Host, package: str, source: Source, kernel: InstalledKern
 def _require_of_kernel(host: Host, module: str, kernel: InstalledKernel) -> None:
     file = host.builds.module_for(module, kernel.release)
     built_for = (file.vermagic or "").partition(" ")[0]
-    if built_for == kernel.release and not file.in_tree:
+    place = (file.filename or "").removeprefix("/usr")
+    is_own = file.in_tree is not False and place.startswith(f"/lib/modules/{kernel.release}/kernel/")
+    if built_for == kernel.release and not is_own:
         return
     said = f"{host.name}: module {module} of kernel {kernel.release} is {file.place}, built for {built_for or 'none'}"
     if not kernel.has_headers:
