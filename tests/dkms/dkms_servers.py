@@ -81,6 +81,7 @@ DEFECTS = {
         "9.10", SOURCE.replace("return 0", "#ifndef CONFIG_WLAN\n\treturn undeclared_thing;\n#endif\n\treturn 0")
     ),
     "leaves what was built": driver("9.11", remove=":"),
+    "makes a module like the kernel's": driver("9.12", f'{SOURCE}MODULE_INFO(intree, "Y");\n'),
 }
 """The packages of the repository that have a defect."""
 

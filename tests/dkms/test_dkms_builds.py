@@ -150,6 +150,20 @@ def test_a_package_that_leaves_what_was_built_is_seen_and_cleaned(dkms_server: S
     remove(dkms_server)
 
 
+def test_a_kernel_whose_own_module_is_newer_keeps_it(dkms_server: Server) -> None:
+    """Debian's script ends well then, `dkms status` says installed, and the package has no effect."""
+    running = dkms_server.kernels[0]
+    install(dkms_server, version_of("makes a module like the kernel's"))
+    updates, own = (f"/lib/modules/{running}/{folder}" for folder in ("updates/dkms", "kernel/drivers/net"))
+    dkms_server.machine.must(f"cp {updates}/e1000e.ko /root/own.ko")
+    remove(dkms_server)
+    dkms_server.machine.must(f"mkdir -p {own} && cp /root/own.ko {own}/e1000e.ko && depmod {running}")
+    with pytest.raises(
+        CardFailure, match=r"e1000e\.ko, built for .*\(dkms replaces no module of the kernel that is as "
+    ):
+        install(dkms_server, NEW)
+
+
 def test_a_module_that_somebody_changed_is_not_the_packages(dkms_server: Server) -> None:
     install(dkms_server, NEW)
     running = dkms_server.kernels[0]

@@ -48,6 +48,10 @@ OLDER = (
     "Error! Module version 4.4.161.0 for niclabdrv.ko.xz\nis not newer than what is already found in kernel "
     f"{KERNEL} (12.0.0.0).\nYou may override by specifying --force.\n"
 )
+SAME = (
+    f"Module version 12.0.0.0 for niclabdrv.ko.xz\nexactly matches what is already found in kernel {KERNEL}.\n"
+    "DKMS will not replace this module.\nYou may override by specifying --force.\n"
+)
 NO_MODULE = f"Error!  Build of other.ko failed for: {KERNEL} (x86_64)\nMake sure the name of the generated module is\n"
 
 
@@ -75,7 +79,9 @@ NO_MODULE = f"Error!  Build of other.ko failed for: {KERNEL} (x86_64)\nMake sure
         (1, HEADERS, "", BuildEnd.NO_HEADERS, "Please install"),
         (77, EXCLUSIVE, "", BuildEnd.EXCLUDED, "BUILD_EXCLUSIVE directive which does not match"),
         (8, EMPTY, "", BuildEnd.NO_SOURCE, "does not appear to have module source"),
-        (6, OLDER, "", BuildEnd.NOT_NEWER, "Error! Module version 4.4.161.0"),
+        (6, OLDER, "", BuildEnd.NOT_NEWER, f"is not newer than what is already found in kernel {KERNEL} (12.0.0.0)."),
+        (0, OLDER, "", BuildEnd.NOT_NEWER, "is not newer than what is already found in kernel"),
+        (0, SAME, "", BuildEnd.NOT_NEWER, f"exactly matches what is already found in kernel {KERNEL}."),
         (None, "", "", BuildEnd.UNCLEAR, "nothing"),
     ],
 )

@@ -135,7 +135,8 @@ def _require_of_kernel(host: Host, module: str, kernel: InstalledKernel) -> None
     said = f"{host.name}: module {module} of kernel {kernel.release} is {file.place}, built for {built_for or 'none'}"
     if not kernel.has_headers:
         raise BenchFault(f"{said}; expected package {kernel.headers}, to build it with")
-    raise CardFailure(f"{said}; expected DKMS's, built for {kernel.release}")
+    why = " (dkms replaces no module of the kernel that is as new)" if is_own else ""
+    raise CardFailure(f"{said}; expected DKMS's, built for {kernel.release}{why}")
 
 
 def _judge(subject: str, build: Build, kernel: InstalledKernel) -> NoReturn:

@@ -21,10 +21,10 @@ _NO_ROOM = (
     "No space left on device|Read-only file system|Input/output error|Disk quota exceeded|[Oo]ut of memory"
     "|Cannot allocate memory|virtual memory exhausted|Killed signal|internal compiler error"
 )
+_NOT_NEWER = "is not newer than what is already found in kernel|exactly matches what is already found in kernel"
 _SAID = (
     (r"kernel headers for kernel \S+ cannot be found", BuildEnd.NO_HEADERS),
     ("does not appear to have module source", BuildEnd.NO_SOURCE),
-    ("is not newer than what is already found in kernel", BuildEnd.NOT_NEWER),
     (r"Build of \S+ failed for", BuildEnd.OF_DRIVER),
 )
 """Words of dkms itself. The last: make ended well, and left no module of the name in the source's dkms.conf."""
@@ -102,10 +102,12 @@ def read_build(source: Source, status: int | None, said: str, log: str) -> Build
         said: What dkms said.
         log: ``make.log`` of this build; empty where there is none.
     """
-    if status == 0:
-        return Build(BuildEnd.DONE)
     errors = [line for line in said.splitlines() if re.match(r"Error!|cp:|strip:", line)]
     own = shortened("\n".join(errors) or said)
+    if older := _first(_NOT_NEWER, said.splitlines()):  # Debian's release 3 ends well then, and calls it installed
+        return Build(BuildEnd.NOT_NEWER, older[0])
+    if status == 0:
+        return Build(BuildEnd.DONE)
     if room := _first(_NO_ROOM, [*log.splitlines(), *said.splitlines()]):
         return Build(BuildEnd.OF_SERVER, room[0])
     if status == _EXCLUDED:
