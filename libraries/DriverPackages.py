@@ -38,7 +38,8 @@ class DriverPackages(BenchLibrary):
             server: ``dut`` or ``peer``.
 
         Raises:
-            CardFailure: The package is refused, or is of another architecture than the sheet's.
+            CardFailure: The package is refused, is of another architecture than the sheet's, or DKMS cannot build it.
+            BenchFault: The server lacks what DKMS builds it with.
             NotApplicable: The sheet names no such version.
         """
         DriverPackage(self.run, server).install(release)

@@ -69,6 +69,7 @@ TESTS = {
     "pause frames that come": ("A Paused Port Stops Sending",),
     "pause frames that are sent": ("A Full Port Asks For Silence",),
     "memory of receive rings": ("The Largest Rings Fit In Memory",),
+    "driver of DKMS for each kernel": ("A Driver Of DKMS Is Built For Every Installed Kernel",),
     "memory of a driver that is loaded again": ("The Driver Gives Its Memory Back",),
     "settings after down and up": (DOWN_UP,),
     "all ports, both directions, mixed sizes": (LOAD,),

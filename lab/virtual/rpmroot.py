@@ -1,4 +1,5 @@
-"""A root with rpm, dnf and zypper, for the real words of these tools: built of Debian's packages, cached by content.
+"""Roots with rpm, dnf and zypper, or with DKMS and a compiler, for the real words of these tools: built of Debian's
+packages, cached by content.
 
 ``ensure()`` returns a folder ``~/.cache/niclab/rpmroot-<key>/``. :class:`Machine` is a shell in a copy of it that is
 in memory and gone at the end: it needs user namespaces and no root, and nothing is installed on this machine.
@@ -20,6 +21,9 @@ import image
 
 SUITE = image.BOOKWORM
 PACKAGES = ("createrepo-c", "dnf", "gpg", "gpg-agent", "kmod", "mount", "procps", "python3", "rpm", "zypper")
+KERNELS = ("amd64", "cloud-amd64")
+"""Kernels of Debian whose headers the root of DKMS has."""
+DKMS = ("dkms", "gcc", "kmod", "make", "mount", "openssl", "procps", *(f"linux-headers-{each}" for each in KERNELS))
 EXCLUDED_PATHS = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*", "/usr/share/info/*")
 TOOLS = {"mmdebstrap": "mmdebstrap", "unshare": "util-linux", "nsenter": "util-linux"}
 MACROS = "%_dbpath /var/lib/rpm\n%__gpg /usr/bin/gpg\n"
@@ -55,35 +59,38 @@ class Said:
     stderr: str
 
 
-def key() -> str:
+def key(packages: Sequence[str] = PACKAGES) -> str:
     """Hash of what the root depends on (16 hex digits): this recipe."""
-    recipe = "\n".join((SUITE, *PACKAGES, *EXCLUDED_PATHS, MACROS))
+    recipe = "\n".join((SUITE, *packages, *EXCLUDED_PATHS, MACROS))
     return hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
 
-def ensure() -> Path:
+def ensure(packages: Sequence[str] = PACKAGES) -> Path:
     """Return the folder of the root; build it first when it is not there (needs network, about two minutes).
+
+    Args:
+        packages: What is installed in it.
 
     Raises:
         RpmRootError: When a tool is missing or a step fails.
     """
-    target = image.CACHE / f"rpmroot-{key()}"
+    target = image.CACHE / f"rpmroot-{key(packages)}"
     image.CACHE.mkdir(parents=True, exist_ok=True)
     with (image.CACHE / "rpmroot.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            _build(target)
+            _build(target, packages)
     return target
 
 
-def _build(target: Path) -> None:
+def _build(target: Path, packages: Sequence[str]) -> None:
     if missing := image.missing_tools(TOOLS):
         raise RpmRootError(f"this machine lacks {', '.join(missing)}")
     with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="rpmroot-build-") as folder:
         work = Path(folder)
         _step(
             [
-                *("mmdebstrap", "--quiet", "--variant=apt", f"--include={','.join(PACKAGES)}"),
+                *("mmdebstrap", "--quiet", "--variant=apt", f"--include={','.join(packages)}"),
                 *('--aptopt=Apt::Install-Recommends "false"', '--aptopt=Acquire::Languages "none"'),
                 *(f"--dpkgopt=path-exclude={path}" for path in EXCLUDED_PATHS),
                 *(SUITE, str(work / "root.tar")),
@@ -109,10 +116,11 @@ class Machine:
 
     Args:
         layers: Folders whose files are seen in the root; the first is the uppermost.
+        packages: What is installed in the root.
     """
 
-    def __init__(self, *layers: Path) -> None:
-        below = ":".join(str(each) for each in (*layers, ensure()))
+    def __init__(self, *layers: Path, packages: Sequence[str] = PACKAGES) -> None:
+        below = ":".join(str(each) for each in (*layers, ensure(packages)))
         command = ["unshare", "-Urmpf", "--kill-child", "sh", "-c", _ENTER, "sh", below]
         self._holder = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -38,6 +38,12 @@ A Removed Driver Leaves The Kernel's Own
     Run The Packaged Driver    REQUIRED    dut
     Run The Kernel's Driver    dut
 
+A Driver Of DKMS Is Built For Every Installed Kernel
+    [Documentation]    As the hook of a kernel's package does it: a server that starts the kernel has the driver.
+    [Tags]    req:CARD-01/rebuild
+    Install The Driver Package    REQUIRED    dut
+    Driver Should Be Built For Every Kernel    dut
+
 An Installed Driver Is Loaded After A Power Cycle
     [Tags]    needs:bmc    req:EMX-02/package-boot
     Install The Driver Package    REQUIRED    dut

@@ -12,6 +12,7 @@ import card_defects
 import one_each
 import test_bond_controls as bonds
 import test_cable_controls as cabled
+import test_dkms_controls as dkms
 import test_failover_controls as failover
 import test_freebsd_controls as freebsd
 import test_kernel_controls as kernel
@@ -218,10 +219,16 @@ def _software() -> list[Declared]:
     proof = "test_vendor_controls.py::test_packages_without_effect_turn_their_tests_red"
     lies = "test_vendor_controls.py::test_a_tool_that_lies_about_its_success_is_seen"
     pair = "test_freebsd_controls.py::test_firmware_that_does_not_go_with_the_driver_is_seen"
+    by_itself = "test_dkms_controls.py::test_a_package_that_is_not_built_by_itself_is_seen"
+    leaves = "test_dkms_controls.py::test_a_package_that_leaves_its_module_is_seen_and_cleaned"
+    no_headers = "test_dkms_controls.py::test_a_server_without_headers_is_the_benchs"
     loader = "test_freebsd_controls.py::test_an_entry_that_the_loader_does_not_reach_is_seen"
     return [
         Declared("package:dut without effect", frozenset(vendor.ON_DUT), CARD, proof, vendor.CARD),
         Declared("package:peer without effect", frozenset({vendor.ON_PEER}), CARD, proof, vendor.CARD),
+        Declared("package:dut not-rebuilt", frozenset({dkms.BUILT}), CARD, by_itself, vendor.CARD),
+        Declared("package:dut leaves-module", frozenset({dkms.REMOVED}), CARD, leaves, vendor.CARD),
+        Declared("server:dut no-headers", frozenset({dkms.INSTALLED}), BENCH, no_headers, vendor.CARD),
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
         *(

@@ -16,6 +16,8 @@ from signal import Signals
 from types import SimpleNamespace
 from typing import NoReturn
 
+from fake_builds import FakeBuilds
+
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
 from niclab.core.verdict import BenchFault
@@ -221,6 +223,7 @@ class FakeHost:
         self.shell: Callable[[str], str] = lambda _: ""
         for part, names in FLAT_NAMES.items():
             setattr(self, part, _Part(self, names))
+        self.builds = FakeBuilds()
         words = LinuxHost(_NoShell(), self.name)
         self.restoring_link, self.removing_address = words.undo.link, words.undo.address
         self.showing_links, self.loading_driver = words.links.show_command, words.undo.load_driver

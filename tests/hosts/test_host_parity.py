@@ -56,8 +56,19 @@ def test_what_is_never_available_raises_nothing_else() -> None:
     carriers = {"counts.carriers_command", "counts.read_carriers"}
     drivers |= {"drivers.changed_files", "drivers.package_signer", "drivers.is_of_package", "links.module_memory"}
     drivers |= {"firmware.eeprom", "firmware.registers", "firmware.identify"}
+    builds = {question for question in questions() if question.startswith("builds.")}
+    builds -= {"builds.sources", "builds.files", "builds.remaining"}
     functions = {question for question in questions() if question.startswith("functions.")}
-    assert never == {*drivers, *queues, *functions, *carriers, "pci.aer", "settings.set_channels", "undo.channels"}
+    assert never == {
+        *drivers,
+        *queues,
+        *functions,
+        *builds,
+        *carriers,
+        "pci.aer",
+        "settings.set_channels",
+        "undo.channels",
+    }
 
 
 def test_the_page_is_what_the_code_says() -> None:

@@ -247,6 +247,20 @@ def test_a_module_that_the_kernel_refuses_is_told_apart(said: str, lacks_key: bo
     assert caught.value.lacks_key is lacks_key
 
 
+@pytest.mark.parametrize(
+    ("lockdown", "refused"),
+    [("none [integrity] confidentiality", True), ("[none] integrity confidentiality", False), ("", False)],
+)
+def test_a_kernel_that_is_locked_down_refuses_a_module_for_its_key(lockdown: str, refused: bool) -> None:
+    """Secure Boot of Debian: EPERM, and `Lockdown: modprobe: unsigned module loading is restricted` in the log."""
+    said = "modprobe: ERROR: could not insert 'e1000e': Operation not permitted\n"
+    dut, _ = host({RELOAD_COMMAND: failed(said), "cat /sys/kernel/security/lockdown": lockdown})
+    with pytest.raises(BenchFault, match="Operation not permitted") as caught:
+        dut.drivers.reload("e1000e")
+    assert isinstance(caught.value, ModuleRefused) is refused
+    assert not refused or caught.value.lacks_key  # type: ignore[attr-defined]
+
+
 def test_reload_that_leaves_no_module_is_a_fault() -> None:
     """Negative control: modprobe says 0 (an install line of modprobe.d may), nothing is loaded."""
     dut, _ = host({RELOAD_COMMAND: "", LOADED_COMMAND: lines("version=", "srcversion=", "igb 1 0 - Live 0x0")})

@@ -19,6 +19,7 @@ from guest_shell import Call, GuestShell
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts import freebsd_host
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
+from niclab.hosts.drivers.build_records import Source
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.kernel.kernel_log import KernelLogMark
 from niclab.hosts.settings.settings_records import FirmwareTool, ToolAnswer, ToolRun
@@ -354,6 +355,20 @@ def functions(one: Server) -> None:
     )
 
 
+def builds(one: Server) -> None:
+    made, source = one.host.builds, Source("oce", "1.0")
+    assert made.sources("oce") == made.files([source]) == made.remaining(["x"]) == ()
+    not_offered(
+        made.kernels,
+        made.is_at_installation,
+        partial(made.is_installed, source, "x"),
+        partial(made.build, source, "x"),
+        partial(made.build_again, source, "x"),
+        partial(made.module_for, "oce", "x"),
+        partial(made.remove_remaining, ["x"]),
+    )
+
+
 def not_offered(*asked: Callable[[], object]) -> None:
     for each in asked:
         with pytest.raises(NotApplicable):
@@ -449,6 +464,8 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "queues.fields queues.set_fields queues.restoring_fields queues.frames": hash_fields,
     "queues.rules queues.add_rules queues.remove_rules queues.restoring_no_rules": flow_rules,
     "functions.count functions.set_count functions.functions functions.restoring": functions,
+    "builds.sources builds.kernels builds.is_installed builds.is_at_installation builds.build "
+    "builds.build_again builds.module_for builds.files builds.remaining builds.remove_remaining": builds,
     "functions.set_vlan functions.set_spoof_check": functions,
     "system.reboot": down,
     "system.panic_command": panic,

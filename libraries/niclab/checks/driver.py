@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Driver, VersionLists, VersionVerdict
@@ -207,7 +208,9 @@ def reload(run: Run, role: Role) -> None:
     Raises:
         CardFailure: Loading the dut's driver makes the kernel complain or stop, or the kernel takes no module of the
             sheet's package.
-        BenchFault: The driver cannot be loaded again, and the kernel does not blame it.
+        BenchFault: The driver cannot be loaded again, and the kernel does not blame it; or the kernel does not know the
+            key of its signature.
+        Undecided: The kernel takes no module that DKMS has built.
     """
     target = run.server(role)
     module = run.card.driver(target.description.os).module
@@ -220,9 +223,7 @@ def reload(run: Run, role: Role) -> None:
     except (ConnectionLost, CommandTimeout):
         raise
     except ModuleRefused as error:
-        if not _of_package(run, role, error):
-            raise
-        raise CardFailure(f"{target.name}: the kernel does not take module {module} of its package: {error}") from error
+        _judge_refusal(run, role, error)
     except BenchFault as error:
         words = [line.text for line in target.host.system.dmesg_since(mark) if sign_of(line.text)]
         if role is not Role.DUT or not words:
@@ -232,11 +233,28 @@ def reload(run: Run, role: Role) -> None:
     run.journal.done(entry)
 
 
-def _of_package(run: Run, role: Role, error: ModuleRefused) -> bool:
-    """Is a module that the kernel refuses the package's fault? A key that the server does not know is the server's."""
+def _judge_refusal(run: Run, role: Role, error: ModuleRefused) -> NoReturn:
+    """Say who is at fault for a module that the kernel refuses: a key that the server does not know is the server's.
+
+    A module that DKMS has built is signed by the server, and of the headers that the server has.
+    """
     server = run.server(role)
-    file = server.host.drivers.modinfo(run.card.driver(server.description.os).module)
-    return is_of_package(run, role) and not (error.lacks_key and file.signer is not None)
+    driver = run.card.driver(server.description.os)
+    file = server.host.drivers.modinfo(driver.module)
+    if driver.package is None or not is_of_package(run, role):
+        raise error
+    subject = f"{server.name}: the kernel does not take module {driver.module} of its package: {error}"
+    if server.host.builds.sources(driver.package.name):
+        signed = f"signed by {file.signer!r}" if file.signer else "not signed"
+        if error.lacks_key:
+            expected = "expected DKMS's key known to it (mokutil --import /var/lib/dkms/mok.pub), or no Secure Boot"
+            raise BenchFault(f"{subject}; DKMS has built it, {signed}; {expected}") from error
+        raise Undecided(
+            f"{subject}; DKMS has built it; expected a driver that fits, or headers of this kernel"
+        ) from error
+    if error.lacks_key and file.signer is not None:
+        raise error
+    raise CardFailure(subject) from error
 
 
 def judge_versions(

@@ -11,7 +11,8 @@ from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts, VersionVerdict
 from niclab.card.driver_choice import required_version
 from niclab.checks.asked import Say
-from niclab.checks.driver import KernelVersion
+from niclab.checks.dkms.built import require_built, require_built_for_others, require_nothing_left
+from niclab.checks.driver import KernelVersion, reload
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.host_records import LoadedModule, ModuleFile
@@ -109,12 +110,16 @@ class DriverPackage:
             release: The required or the previous version, or the version itself.
 
         Raises:
-            CardFailure: The package is refused, or is of another architecture than the sheet's.
+            CardFailure: The package is refused, is of another architecture than the sheet's, or DKMS cannot build it.
+            BenchFault: The server lacks what DKMS builds it with.
+            Undecided: Nothing names the cause of a build that failed.
         """
         target, package, version = self.server, self.entry, self.version(release)
         self._keep_for_undo()
         attempt = target.host.drivers.install_package(package.name, version)
         self._write_out()
+        if attempt.now is not None:
+            require_built(target.host, package.name, self.driver.module, attempt.refused)
         if attempt.refused is not None:
             raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
         found = attempt.now.architecture if attempt.now is not None else None
@@ -126,14 +131,16 @@ class DriverPackage:
         """Remove the package and its configuration. The driver in memory stays what it is.
 
         Raises:
-            CardFailure: It is still there.
+            CardFailure: It is still there, or something that DKMS built of it.
         """
         target, package = self.server, self.entry
         self._keep_for_undo()
+        built = self._built()
         attempt = target.host.drivers.remove_package(package.name)
         self._write_out()
         if attempt.refused is not None or attempt.now is not None:
             raise CardFailure(f"{target.name}: package {package.name} is not removed: {attempt.refused or attempt.now}")
+        require_nothing_left(target.host, package.name, built)
 
     def set_to_load(self) -> None:
         """Have the driver loaded at boot by an entry of the lab, as its manual says.
@@ -153,10 +160,22 @@ class DriverPackage:
             )
 
     def restore(self) -> None:
-        """Bring package, driver and boot back to what they were before the first change. Does nothing without one."""
-        for entry in self.run.journal.pending():
-            if entry.subject in (self._subject, self._of_boot):
-                self.run.journal.undo(entry, self.run.undo)
+        """Bring package, driver and boot back to what they were before the first change. Does nothing without one.
+
+        Raises:
+            CardFailure: The package went, and has left something that DKMS built of it. The lab has removed that.
+        """
+        entries = [each for each in self.run.journal.pending() if each.subject in (self._subject, self._of_boot)]
+        built = self._built() if entries else ()
+        for entry in entries:
+            self.run.journal.undo(entry, self.run.undo)
+        host = self.server.host
+        if built and host.drivers.package(self.entry.name) is None:
+            try:
+                require_nothing_left(host, self.entry.name, built)
+            except CardFailure:  # its driver was loaded again
+                reload(self.run, self.role)
+                raise
 
     # --- checks
 
@@ -205,6 +224,20 @@ class DriverPackage:
             raise CardFailure(
                 f"{self.server.name}: package {found.name} {found.version} is {found.status}; expected it gone"
             )
+
+    def require_built_for_others(self, say: Say) -> None:
+        """Check that DKMS builds the driver for each installed kernel that does not run.
+
+        Args:
+            say: Takes what was seen of each.
+
+        Raises:
+            CardFailure: It does not, and the package is at fault.
+            BenchFault: The server cannot build modules.
+            NotApplicable: The package brings its modules built, or no other kernel can be built for.
+            Undecided: Nothing names the cause.
+        """
+        require_built_for_others(self.server.host, self.entry.name, self.driver.module, say)
 
     def require_driver_of_package(self, release: Release | str, say: Say) -> None:
         """Check that the module is not the kernel's own, and that it and every port report the package's version.
@@ -298,6 +331,11 @@ class DriverPackage:
         if subject not in [entry.subject for entry in self.run.journal.pending()]:
             undo = Action(ActionKind.SHELL, self.server.name, command, SLOW_DEADLINE_S)
             self.run.journal.register(subject, what, undo)
+
+    def _built(self) -> Sequence[str]:
+        """Files of the builds of the package by DKMS."""
+        host, name = self.server.host, self.entry.name
+        return host.builds.files(host.builds.sources(name)) if host.drivers.package(name) is not None else ()
 
     def _write_out(self) -> None:
         """Write to disk what was changed: a power cycle may come next, and cuts the power at once."""

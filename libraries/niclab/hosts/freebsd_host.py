@@ -5,12 +5,14 @@ from __future__ import annotations
 from niclab.hosts.bonds.freebsd import FreeBsdBonds
 from niclab.hosts.counts.freebsd import FreeBsdCounts
 from niclab.hosts.drivers.boot_entry import FreeBsdBoot
+from niclab.hosts.drivers.builds import FreeBsdBuilds
 from niclab.hosts.drivers.freebsd import FreeBsdDrivers
 from niclab.hosts.drivers.freebsd_firmware import FreeBsdFirmware
 from niclab.hosts.functions.freebsd import FreeBsdFunctions
 from niclab.hosts.host import (
     HostBonds,
     HostBoot,
+    HostBuilds,
     HostCounts,
     HostDrivers,
     HostFirmware,
@@ -33,6 +35,7 @@ from niclab.hosts.undo.freebsd import FreeBsdUndo
 PARTS: dict[str, type] = {
     "system": FreeBsdSystem,
     "drivers": FreeBsdDrivers,
+    "builds": FreeBsdBuilds,
     "loading": FreeBsdBoot,
     "pci": FreeBsdPci,
     "firmware": FreeBsdFirmware,
@@ -59,6 +62,7 @@ class FreeBsdHost:
         self.name = name
         self.system: HostSystem = FreeBsdSystem(shell, name)
         self.drivers: HostDrivers = FreeBsdDrivers(shell, name)
+        self.builds: HostBuilds = FreeBsdBuilds(name)
         self.loading: HostBoot = FreeBsdBoot(shell, name)
         self.pci: HostPci = FreeBsdPci(shell, name)
         self.settings: HostSettings = FreeBsdSettings(shell, name)

@@ -11,6 +11,7 @@ from typing import Protocol
 from niclab.hosts.bonds.bond_records import Bond, Vlan
 from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
 from niclab.hosts.counts.load_records import CpuTimes, Load
+from niclab.hosts.drivers.build_records import Build, InstalledKernel, Source
 from niclab.hosts.functions.function_records import FunctionCount, FunctionRules, VirtualFunction
 from niclab.hosts.host_records import (
     CarrierChanges,
@@ -104,6 +105,29 @@ class HostDrivers(Protocol):
     def self_test(self, iface: str, offline: bool) -> SelfTest: ...
     def names_of(self, module: str) -> frozenset[str]: ...
     def is_own_module(self, module: ModuleFile) -> bool: ...
+
+
+class HostBuilds(Protocol):
+    """Drivers that the host builds of their source, for each of its kernels: DKMS."""
+
+    def sources(self, package: str) -> tuple[Source, ...]:
+        """Return the sources that an installed package has brought for that; none where its modules are built."""
+
+    def kernels(self) -> tuple[InstalledKernel, ...]: ...
+    def is_installed(self, source: Source, release: str) -> bool: ...
+    def is_at_installation(self) -> bool: ...
+    def build(self, source: Source, release: str) -> Build:
+        """Build and install a source for a kernel, and find the cause where that fails."""
+
+    def build_again(self, source: Source, release: str) -> None:
+        """Let the host build what it builds by itself when a kernel is installed; what it had built before is gone."""
+
+    def module_for(self, module: str, release: str) -> ModuleFile: ...
+    def files(self, sources: Sequence[Source]) -> tuple[str, ...]:
+        """Return what the builds of these sources have left on the disk: folders, and modules of every kernel."""
+
+    def remaining(self, files: Sequence[str]) -> tuple[str, ...]: ...
+    def remove_remaining(self, files: Sequence[str]) -> None: ...
 
 
 class HostBoot(Protocol):
@@ -320,6 +344,10 @@ class Host(Protocol):
         """Driver modules, and the packages they come in."""
 
     @property
+    def builds(self) -> HostBuilds:
+        """Drivers that the host builds of their source, for each of its kernels: DKMS."""
+
+    @property
     def loading(self) -> HostBoot:
         """Entries in the settings of the boot that load a driver."""
 
@@ -363,6 +391,7 @@ class Host(Protocol):
 PROTOCOLS: dict[str, type] = {
     "system": HostSystem,
     "drivers": HostDrivers,
+    "builds": HostBuilds,
     "loading": HostBoot,
     "pci": HostPci,
     "firmware": HostFirmware,

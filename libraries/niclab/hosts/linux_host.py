@@ -5,12 +5,14 @@ from __future__ import annotations
 from niclab.hosts.bonds.linux import LinuxBonds
 from niclab.hosts.counts.linux import LinuxCounts
 from niclab.hosts.drivers.boot_entry import LinuxBoot
+from niclab.hosts.drivers.builds import LinuxBuilds
 from niclab.hosts.drivers.linux import LinuxDrivers
 from niclab.hosts.drivers.linux_firmware import LinuxFirmware
 from niclab.hosts.functions.linux import LinuxFunctions
 from niclab.hosts.host import (
     HostBonds,
     HostBoot,
+    HostBuilds,
     HostCounts,
     HostDrivers,
     HostFirmware,
@@ -33,6 +35,7 @@ from niclab.hosts.undo.linux import LinuxUndo
 PARTS: dict[str, type] = {
     "system": LinuxSystem,
     "drivers": LinuxDrivers,
+    "builds": LinuxBuilds,
     "loading": LinuxBoot,
     "pci": LinuxPci,
     "firmware": LinuxFirmware,
@@ -59,6 +62,7 @@ class LinuxHost:
         self.name = name
         self.system: HostSystem = LinuxSystem(shell, name)
         self.drivers: HostDrivers = LinuxDrivers(shell, name)
+        self.builds: HostBuilds = LinuxBuilds(shell, name)
         self.loading: HostBoot = LinuxBoot(shell, name)
         self.pci: HostPci = LinuxPci(shell, name)
         self.links: HostLinks = LinuxLinks(shell, name)

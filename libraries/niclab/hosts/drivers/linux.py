@@ -43,6 +43,8 @@ _RELOAD_TIMEOUT_S = 180
 _UNFIT = ("Unknown symbol", "Exec format error", "Invalid module format")
 _LACKS_KEY = ("Key was rejected by service", "Required key not available")
 """Words of modprobe(8): strerror() of what init_module(2) returns."""
+_LOCKED_DOWN = "Operation not permitted"
+"""Also of a server without rights. Linux, kernel/module/signing.c: module_sig_check() asks security_locked_down()."""
 
 _BUILT_FROM = (
     'for b in /var/lib/dkms/*/*/"$(uname -r)"/*/module/"${f##*/}"; do'
@@ -237,6 +239,11 @@ class LinuxDrivers(LinuxCommands):
         )
         return self._read(command, lambda text: _read_loaded_module(wanted, text))
 
+    def _is_locked_down(self, result: CommandResult) -> bool:
+        """Does a kernel that takes signed modules alone refuse one with EPERM? man kernel_lockdown(7)."""
+        look = "cat /sys/kernel/security/lockdown"
+        return _LOCKED_DOWN in result.stderr and bool(re.search(r"\[(?!none)\w+\]", self._try(look).stdout))
+
     def is_build_on_disk(self, module: str) -> bool | None:
         """Is the module in memory of the very build that lies on disk? None when it carries no build id.
 
@@ -275,7 +282,7 @@ class LinuxDrivers(LinuxCommands):
         command = f"modprobe -r {module} && modprobe {module}"
         result = self._try(command, timeout_s=_RELOAD_TIMEOUT_S)
         if result.exit_status != 0:
-            lacks_key = any(words in result.stderr for words in _LACKS_KEY)
+            lacks_key = any(words in result.stderr for words in _LACKS_KEY) or self._is_locked_down(result)
             if lacks_key or any(words in result.stderr for words in _UNFIT):
                 raise ModuleRefused(str(self._failed(command, result)), lacks_key)
             raise self._failed(command, result)

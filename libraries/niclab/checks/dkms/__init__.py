@@ -1,0 +1,1 @@
+"""Drivers that a server builds of their source."""
