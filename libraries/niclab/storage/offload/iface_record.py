@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
@@ -34,7 +33,7 @@ class IfaceRecord:
     """
 
     name: str
-    values: Mapping[str, str] = MappingProxyType({})
+    values: Mapping[str, str]
 
     @property
     def make(self) -> str:
