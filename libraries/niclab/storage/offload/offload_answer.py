@@ -119,7 +119,6 @@ class OffloadLoad:
     pairs: tuple[tuple[float, float], ...]
     result: Outcome
     made: tuple[Made, ...]
-    judged: bool
 
     def of(self, initiator: Initiator) -> tuple[Made, ...]:
         return tuple(each for each in self.made if each.initiator is initiator)
@@ -168,7 +167,7 @@ class OffloadAnswer(Answer):
         lines = [f"{self.subject}: {each}" for each in (*self.problems, *self.damaged)]
         lines.append(f"{self.subject}: sessions of the engine have MAC address {', '.join(self.macs)}")
         for load in self.loads:
-            lines.append(f"{load.subject}: {load.result.reason}" + ("" if load.judged else " (not judged)"))
+            lines.append(f"{load.subject}: {load.result.reason}")
             lines += [f"{load.subject}: {load.cost(each)}" for each in Initiator]
             lines += [f"{self.subject}: {load.transfers(each, self._bytes(each))}" for each in Initiator]
         return lines
@@ -191,7 +190,7 @@ class OffloadAnswer(Answer):
         return []
 
     def questions(self) -> list[Question]:
-        return [Question(load.subject, load.result, (), load.stood) for load in self.loads if load.judged]
+        return [Question(load.subject, load.result, (), load.stood) for load in self.loads]
 
     def short(self) -> list[tuple[Transfers, Transfers]]:
         """The transfers of the engine that are shorter than the sheet says, each with those of the software."""
@@ -243,8 +242,7 @@ def judge(run: Run, answer: OffloadAnswer, say: Tell) -> None:
         raise BenchFault("\n".join(f"{answer.subject}: {each}" for each in answer.problems))
     _require_mac(answer)
     _require_whole(answer)
-    if asked := answer.questions():
-        experiment.judge_questions(run.notes, asked)
+    experiment.judge_questions(run.notes, answer.questions())
 
 
 def _require_mac(answer: OffloadAnswer) -> None:

@@ -83,7 +83,6 @@ def _answer(
             pairs=tuple(pairs),
             result=result,
             made=tuple(each for each in turns.made if each.load is load),
-            judged=facts.wanted.unknown is None,
         )
         for load, (pairs, result) in found.items()
     )
