@@ -24,8 +24,8 @@ class StorageOffload(BenchLibrary):
         """Load disks that the peer offers by the card's engine, in turns with the software initiator, over one path.
 
         The kernel module of the engine is loaded, and open-iscsi gets a record of its interface, whose values are read
-        back: transport, MAC or interface, IP address, netmask, MTU, no VLAN. Each turn has a session of its own, in
-        which every load of the sheet's section ``iscsi`` runs once, and every block that is read is compared. Judged
+        back: transport, MAC or interface, IP address, netmask, MTU, no VLAN. Both have a session with disks of their
+        own. Each load of the sheet's section ``iscsi`` runs in turns; every block that is read is compared. Judged
         are the MAC address that the peer sees, the commands at the target for each operation, which tell how far
         transfers are cut, and the operations a second against those of the software initiator. The log and the
         certificate have both, with the CPUs of the dut and their waiting for I/O.

@@ -33,7 +33,7 @@ SHOWS, MAKES, REMOVES = "iscsiadm -m iface -I niclab.a", "iscsiadm -m iface -I n
 
 @pytest.fixture
 def shown(bench: FakeBench) -> dict[str, str]:
-    """What the dut shows of the record; its commands by their beginning."""
+    """The record as the dut shows it, by ``text``."""
     now = {"text": SHOWN}
     ssh = bench.ssh[Role.DUT]
     ssh.replies |= {MAKES: "", REMOVES: "", SHOWS: lambda command: now["text"] if command == SHOWS else ""}

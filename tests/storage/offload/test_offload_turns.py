@@ -21,7 +21,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.watching.standstill import StandstillWatch, Stood
 from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_target import IscsiTarget
+from niclab.storage.iscsi_target import VOLUMES, IscsiTarget
 from niclab.storage.offload import offload_turns
 from niclab.storage.offload.engine import Engine
 from StorageOffload import StorageOffload
@@ -31,86 +31,103 @@ OFFLOAD = IscsiOffload(
 )
 BASE, OWN, STRANGE = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:77"
 ENGINE = Engine("niclab.a", OWN, BASE, "198.18.10.254")
-DISKS = ("sda", "sdb")
+DISKS, RECORDS = ("sda", "sdb"), ("default", "niclab.a")
 SIZES = {"random": 8192, "read": 262144, "write": 262144, "fill": 262144, "check": 262144}
 _NOISE = (1.0, 1.004, 0.997, 1.002, 0.996)
 
 
-class Disks:
-    """The disks by either initiator.
+class Side:
+    """The program and the counts of one session. ``record``: that of its interface."""
 
-    ``speed``: part of full speed by record and load; ``commands``: for each operation; ``setting``, ``driver``: most
-    KiB of a command; ``mac``: of the session at the peer; ``damaged``: blocks of each step.
-    """
-
-    def __init__(self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.record, self.sessions = "", list[tuple[str, str]]()
-        self.speed: Callable[[str, str], float] = lambda *_: 1.0
-        self.commands: Callable[[str, str], int] = lambda record, load: (
-            5 if record != "default" and load != "random" else 1
-        )
-        self.setting, self.driver, self.mac, self.damaged, self.target_loses = 63, 63, OWN, 0, 0
-        self._counts = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        self._noise = cycle(_NOISE)
-        ssh = bench.ssh
-        ssh[Role.DUT].replies |= {"command -v": "", "modprobe -n": "", "cat /sys/block": lambda _: self._limits()}
-        ssh[Role.PEER].replies |= {
-            "ip neigh flush": "",
-            "ip neigh show": lambda _: f"198.18.10.254 lladdr {self.mac} REACHABLE\n",
-        }
-        monkeypatch.setattr(offload_turns, "engine_of", self._engine)
-        monkeypatch.setattr(offload_turns, "offering", self._offering)
-        monkeypatch.setattr(offload_turns, "attached", self._attached)
-        monkeypatch.setattr(offload_turns, "IscsiAgent", lambda _: self)
-        monkeypatch.setattr(offload_turns.iscsi_counts, "look", lambda *_: self._counts)
-
-    @contextmanager
-    def _engine(self, *_: object) -> Iterator[Engine]:
-        yield ENGINE
-
-    @contextmanager
-    def _offering(self, *_: object) -> Iterator[IscsiTarget]:
-        yield IscsiTarget("iqn.a:b", "198.18.10.2")
-
-    @contextmanager
-    def _attached(self, _: Run, __: object, ___: object, record: str, address: str) -> Iterator[tuple[str, ...]]:
-        self.record = record
-        self.sessions.append((record, address))
-        yield DISKS
-
-    def _limits(self) -> str:
-        return "".join(f"{each}\n" for each in (self.setting, 1280, self.driver, 2048))
+    def __init__(self, disks: Disks, record: str) -> None:
+        self._disks, self._record = disks, record
+        self.counts = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     def end(self) -> None:
-        pass
+        self._disks.log.append(f"end {self._record}")
 
     def do(self, plan: dict[str, Any]) -> dict[str, Any]:
-        load, seconds = plan["load"], plan["seconds"] or 1
-        count = round(400 * self.speed(self.record, load) * next(self._noise) * seconds) if plan["seconds"] else 10
+        disks, load, seconds = self._disks, plan["load"], plan["seconds"] or 1
+        disks.log.append(f"{load} {self._record}")
+        count = round(400 * seconds * disks.speed(self._record, load) * next(disks.noise)) if plan["seconds"] else 10
         reads = {"fill": 0, "write": 0, "random": count * 2 // 3}.get(load, count)
-        size = SIZES[load]
-        read, written = reads * size, (count - reads) * size
-        now = self._counts
-        self._counts = replace(
+        read, written = reads * SIZES[load], (count - reads) * SIZES[load]
+        now = self.counts
+        self.counts = replace(
             now,
             disk_read_bytes=now.disk_read_bytes + read,
             disk_written_bytes=now.disk_written_bytes + written,
-            target_read_bytes=now.target_read_bytes + read - self.target_loses,
+            target_read_bytes=now.target_read_bytes + read - disks.target_loses,
             target_written_bytes=now.target_written_bytes + written,
-            target_commands=now.target_commands + count * self.commands(self.record, load),
+            target_commands=now.target_commands + count * disks.commands(self._record, load),
         )
         return {
             "reads": reads,
             "written": count - reads,
             "bytes_read": read,
             "bytes_written": written,
-            "damaged": self.damaged,
+            "damaged": disks.damaged if self._record != "default" else 0,
             "failed": 0,
             "elapsed_s": float(seconds),
             "silent_s": 0.1,
             "slowest_s": 0.2,
             "example": "block 7",
         }
+
+
+class Disks:
+    """The disks of both sessions.
+
+    ``speed``: part of full speed by record and load; ``commands``: for each operation; ``setting``, ``driver``: most
+    KiB of a command; ``mac``: of the session at the peer; ``damaged``: blocks of each step of the engine;
+    ``target_loses``: bytes that it does not count of each step; ``log``: sessions and steps in their order.
+    """
+
+    def __init__(self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.log, self._sides = list[str](), list[Side]()
+        self.speed: Callable[[str, str], float] = lambda *_: 1.0
+        self.commands: Callable[[str, str], int] = lambda record, load: (
+            5 if record != "default" and load != "random" else 1
+        )
+        self.setting, self.driver, self.mac, self.damaged, self.target_loses = 63, 63, OWN, 0, 0
+        self.noise, self._agents = cycle(_NOISE), iter(self._sides)
+        ssh = bench.ssh
+        ssh[Role.DUT].replies |= {"command -v": "", "modprobe -n": "", "cat /sys/block": lambda _: self._limits()}
+        ssh[Role.PEER].replies |= {
+            "ip neigh flush": lambda _: self.log.append("forget") or "",
+            "ip neigh show": lambda _: f"198.18.10.254 lladdr {self.mac} REACHABLE\n",
+        }
+        monkeypatch.setattr(offload_turns, "engine_of", self._engine)
+        monkeypatch.setattr(offload_turns, "offering", self._offering)
+        monkeypatch.setattr(offload_turns, "attached", self._attached)
+        monkeypatch.setattr(offload_turns, "IscsiAgent", self._agent)
+        monkeypatch.setattr(offload_turns.iscsi_counts, "look", self._look)
+
+    @contextmanager
+    def _engine(self, *_: object) -> Iterator[Engine]:
+        yield ENGINE
+
+    @contextmanager
+    def _offering(self, _: Run, __: object, volumes: range, after: IscsiTarget | None = None) -> Iterator[IscsiTarget]:
+        yield IscsiTarget("iqn.a:b.2" if after else "iqn.a:b", "198.18.10.2", volumes)
+
+    @contextmanager
+    def _attached(
+        self, _: Run, __: object, target: IscsiTarget, record: str = "default", address: str = ""
+    ) -> Iterator[tuple[str, ...]]:
+        self._sides.append(Side(self, record))
+        self.log.append(f"{target.name} by {record} {address}".strip())
+        yield DISKS
+        self.log.append(f"log out {record}")
+
+    def _agent(self, _: object) -> Side:
+        return next(self._agents)
+
+    def _look(self, _: Run, __: object, volumes: range) -> IscsiCounts:
+        return self._sides[volumes.start // VOLUMES].counts
+
+    def _limits(self) -> str:
+        return "".join(f"{each}\n" for each in (self.setting, 1280, self.driver, 2048))
 
 
 @pytest.fixture
@@ -132,7 +149,14 @@ def cut(record: str, load: str) -> int:
 def test_an_engine_as_on_the_sheet_passes_and_is_recorded(taken: Run, disks: Disks) -> None:
     disks.speed = lambda record, load: 0.8 if record != "default" and load == "write" else 1.0
     check()
-    assert sorted(disks.sessions) == 3 * [("default", "")] + 3 * [("niclab.a", ENGINE.address)]
+    assert disks.log[:5] == [
+        *("forget", "iqn.a:b by default", f"iqn.a:b.2 by niclab.a {ENGINE.address}"),
+        *("fill default", "fill niclab.a"),
+    ]
+    assert disks.log[-6:] == [
+        *("check default", "check niclab.a", "end niclab.a", "end default", "log out niclab.a", "log out default")
+    ]
+    assert [disks.log.count(f"{load} {each}") for load in ("random", "read", "write") for each in RECORDS] == 6 * [3]
     noted = {each.subject: each for each in taken.notes.take_figures()}
     assert len(noted) == 6, "three loads: the change, and the commands"
     slow = noted["dut.p0, iSCSI by bnx2i, sequential writes of 256 KiB"]
@@ -229,4 +253,4 @@ def test_a_card_without_an_engine_is_not_applicable(taken: Run, disks: Disks) ->
     taken.card = taken.card.model_copy(update={"iscsi_offload": None})
     with pytest.raises(NotApplicable, match="no section iscsi_offload"):
         check()
-    assert not disks.sessions
+    assert not disks.log

@@ -19,7 +19,7 @@ from niclab.run.temporary import put_back
 
 PREFIX = "niclab."
 EMPTY = "<empty>"
-"""How ``iscsiadm`` shows a value that nobody has set (open-iscsi, usr/idbm.c)."""
+"""The words of ``iscsiadm`` for a value that nobody has set (open-iscsi, usr/idbm.c)."""
 _LINE = re.compile(r"iface\.(\w+) = ?(.*)")
 
 

@@ -27,7 +27,7 @@ from niclab.traffic.runs.traffic_run import TrafficRun
 
 
 class Initiator(StrEnum):
-    """Who speaks iSCSI."""
+    """The part of the dut that speaks iSCSI."""
 
     SOFTWARE = "software initiator"
     ENGINE = "engine of the card"
@@ -149,7 +149,7 @@ class OffloadAnswer(Answer):
         subject: The port.
         facts: The engine on the sheet.
         engine: The engine.
-        macs: MAC addresses of its sessions, at the peer.
+        mac: MAC address of its session, at the peer.
         loads: Each load.
         problems: Where counts disagree, in words.
         damaged: Data that were not those written, and operations that failed, in words.
@@ -158,14 +158,14 @@ class OffloadAnswer(Answer):
     subject: str
     facts: IscsiOffload
     engine: Engine
-    macs: tuple[str, ...]
+    mac: str
     loads: tuple[OffloadLoad, ...]
     problems: tuple[str, ...]
     damaged: tuple[str, ...]
 
     def lines(self) -> list[str]:
         lines = [f"{self.subject}: {each}" for each in (*self.problems, *self.damaged)]
-        lines.append(f"{self.subject}: sessions of the engine have MAC address {', '.join(self.macs)}")
+        lines.append(f"{self.subject}: the session of the engine has MAC address {self.mac}")
         for load in self.loads:
             lines.append(f"{load.subject}: {load.result.reason}")
             lines += [f"{load.subject}: {load.cost(each)}" for each in Initiator]
@@ -201,7 +201,7 @@ class OffloadAnswer(Answer):
         return self.facts.transfer_bytes if initiator is Initiator.ENGINE else SEQUENTIAL_BYTES
 
     def figures(self) -> list[NotedFigure]:
-        """The figures of the certificate beside the changes."""
+        """The figures of the certificate that are no changes."""
         found = list[NotedFigure]()
         for load in self.loads:
             transfers = load.transfers(Initiator.ENGINE, self.facts.transfer_bytes)
@@ -230,7 +230,7 @@ def judge(run: Run, answer: OffloadAnswer, say: Tell) -> None:
         say: Takes what becomes of frames that tell who damages data.
 
     Raises:
-        CardFailure: Sessions have another MAC address, the engine cuts transfers, or loses more than on the sheet.
+        CardFailure: The session has another MAC address, the engine cuts transfers, or loses more than on the sheet.
         BenchFault: Counts disagree, or a setting of the disks or the target cuts transfers.
         Undecided: A server stood still, somebody else has the address of the session, nobody knows who damages data, or
             the runs cannot tell.
@@ -246,12 +246,11 @@ def judge(run: Run, answer: OffloadAnswer, say: Tell) -> None:
 
 
 def _require_mac(answer: OffloadAnswer) -> None:
-    strange = [each for each in answer.macs if each != answer.engine.mac]
-    if not strange:
+    if answer.mac == answer.engine.mac:
         return
-    words = f"{answer.subject}: sessions of the engine have MAC address {', '.join(strange)} at the peer; expected "
+    words = f"{answer.subject}: the session of the engine has MAC address {answer.mac} at the peer; expected "
     words += f"{answer.engine.mac}, that of the port plus {answer.facts.mac_offset} (sheet)"
-    if answer.engine.base_mac in strange:
+    if answer.mac == answer.engine.base_mac:
         raise CardFailure(words)
     raise Undecided(f"{words}; nobody knows whether another station has {answer.engine.address}")
 
