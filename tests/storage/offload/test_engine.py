@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_bench import FakeBench
@@ -37,6 +38,7 @@ class Dut:
             "modprobe": "",
             LOOKS: "bnx2i\ncxgb4i\n",
             UNLOADS: "",
+            "for f in /etc/iscsi": "/etc/iscsi/ifaces/bnx2i.00:10:18:00:00:01\n",
             HOSTS: lambda _: self.hosts,
             "grep -q @ISCSID_UIP": "",
             "iscsiadm -m iface": self._record,
@@ -66,7 +68,7 @@ def test_an_engine_of_its_own_addresses_is_recorded_and_undone(taken: Run, dut: 
     assert dut.record == wanted | {"subnet_mask": "255.255.255.0", "mtu": "1500"}
     assert "modprobe bnx2i" in dut.ssh.commands
     (unloaded,) = (each for each in dut.ssh.commands if each.startswith(UNLOADS))
-    assert "modprobe -r bnx2i" in unloaded and "modprobe -r cxgb4i" in unloaded and "cxgb3i" not in unloaded
+    assert "modprobe -r bnx2i" in unloaded and "modprobe -r cxgb4i" in unloaded and "-r cxgb3i" not in unloaded
 
 
 def test_an_engine_that_shares_the_ports_addresses_is_bound_to_the_interface(taken: Run, dut: Dut) -> None:
@@ -76,6 +78,25 @@ def test_an_engine_that_shares_the_ports_addresses_is_bound_to_the_interface(tak
     assert "modprobe iscsi_tcp" in dut.ssh.commands
     (looked,) = (each for each in dut.ssh.commands if each.startswith(LOOKS))
     assert "iscsi_tcp" not in looked, "disks of the server itself may need it"
+
+
+class RealDut:
+    """A server whose commands a real shell runs."""
+
+    def run(self, command: str) -> SimpleNamespace:
+        return SimpleNamespace(stdout=subprocess.run(["sh", "-c", command], capture_output=True, text=True).stdout)
+
+
+def test_records_that_open_iscsi_makes_of_engines_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "RECORDS", (str(tmp_path), f"{tmp_path}/none"))
+    for name in ("bnx2i.00:10:18:00:00:01", "own", "iface.example"):
+        (tmp_path / name).touch()
+    undo = engine._undo(RealDut(), "bnx2i")  # type: ignore[arg-type]
+    for name in ("bnx2i.00:10:18:00:00:03", "cxgb4i.00:07:43:00:00:01", "niclab.a"):
+        (tmp_path / name).touch()
+    assert subprocess.run(["sh", "-c", undo], check=False).returncode == 0
+    left = sorted(each.name for each in tmp_path.iterdir())
+    assert left == ["bnx2i.00:10:18:00:00:01", "iface.example", "niclab.a", "own"]
 
 
 def test_another_mac_address_is_the_cards(taken: Run, dut: Dut) -> None:

@@ -1,14 +1,15 @@
 """The card's engine for iSCSI on the dut: its kernel module, its MAC address, and the record that a session takes.
 
-Its module is loaded for the test. With the first record, open-iscsi loads those of other cards of the server as well
-(usr/iface.c, iface_setup_host_bindings()). All of them are unloaded afterwards, but for those that were there before.
+Its module is loaded for the test. With the first record, open-iscsi loads those of other cards of the server as well,
+and makes a record of each engine (usr/iface.c, iface_setup_host_bindings()). All of them are unloaded and removed
+afterwards, but for those that were there before.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ BY_DAEMON = ("bnx2i", "qedi")
 """Transports that get their addresses by the program ``iscsiuio`` (usr/transport.c, uip_broadcast_params())."""
 DAEMON_SOCKET = "@ISCSID_UIP_ABSTRACT_NAMESPACE"
 _HOSTS = "/sys/class/iscsi_host"
+RECORDS = ("/etc/iscsi/ifaces", "/var/lib/iscsi/ifaces")
+"""Folders of open-iscsi's records on Debian and elsewhere; that of an engine is called TRANSPORT.MAC."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ def engine_of(run: Run, path: BenchPath, facts: IscsiOffload) -> Iterator[Engine
     base = run.shown([port])[port].mac
     if base is None:
         raise BenchFault(f"{port.place}: has no MAC address; expected one")
-    with put_back(run, dut, dut.name, f"modules of iSCSI engines are loaded, such as {module}", _unload(dut, module)):
+    undo = _undo(dut, module)
+    with put_back(run, dut, dut.name, f"modules of iSCSI engines are loaded, such as {module}", undo):
         dut.run(f"modprobe {module}")
         wanted = mac_after(base, facts.mac_offset)
         if facts.mac_offset:
@@ -159,12 +163,20 @@ def forget_mac(run: Run, path: BenchPath, engine: Engine) -> None:
     peer.run(f"ip neigh flush to {engine.address} dev {shlex.quote(iface)}")
 
 
-def _unload(dut: Server, module: str) -> str:
-    """The commands that unload what was not there before; a module that the kernel has for disks of its own stays."""
+def _undo(dut: Server, module: str) -> str:
+    """The commands that unload and remove what is not there now; a module for disks of the server itself stays."""
     names = [name for name in dict.fromkeys((module, *PROBED)) if name not in MODULES.values()]
     looks = "; ".join(f"[ -d /sys/module/{name} ] || echo {name}" for name in names)
     new = dut.run(f"{looks}; :").stdout.split()
-    return "\n".join(f"[ ! -d /sys/module/{name} ] || modprobe -r {name} || exit 1" for name in new) or ":"
+    there = dut.run(_each_record(names, 'echo "$f"')).stdout.split()
+    steps = [f"[ ! -d /sys/module/{name} ] || modprobe -r {name} || exit 1" for name in new]
+    return "\n".join([*steps, _each_record(names, f'case " {" ".join(there)} " in *" $f "*) ;; *) rm -f "$f" ;; esac')])
+
+
+def _each_record(names: Sequence[str], do: str) -> str:
+    """The commands that do something with each record that open-iscsi has made of an engine."""
+    files = " ".join(f"{folder}/{name}.*" for folder in RECORDS for name in names)
+    return f'for f in {files}; do [ ! -e "$f" ] || {do}; done'
 
 
 def _record(run: Run, path: BenchPath, facts: IscsiOffload, mac: str) -> IfaceRecord:
