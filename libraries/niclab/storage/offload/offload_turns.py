@@ -55,14 +55,7 @@ def measure(run: Run, profile: Profile, tell: Tell) -> OffloadAnswer:
     loads, facts = require_asked(run).workloads, require_engine(run)
     path, budget = run.bench.paths[0], BUDGETS[profile]
     subject = f"{run.bench.end(path, Role.DUT).name}, iSCSI by {facts.transport}"
-    plan = SamplingPlan(
-        first_look=budget.first_look,
-        met_from=budget.met_from,
-        most=budget.most,
-        warm_up_runs=0,
-        resolution=1 / budget.run_s,
-    )
-    asker = ToldAsker(subject, _UNIT, plan, budget.run_s, budget.most_s, tell, 2 * len(loads))
+    asker = ToldAsker(subject, _UNIT, _plan(budget), budget.run_s, budget.most_s, tell, 2 * len(loads))
     expected = dict.fromkeys(loads, expectation_of(facts.wanted, f"sheet {run.card.name}"))
     with engine_of(run, path, facts) as engine:
         forget_mac(run, path, engine)
@@ -77,11 +70,11 @@ def measure(run: Run, profile: Profile, tell: Tell) -> OffloadAnswer:
             mac = seen_mac(run, path, engine)
             counts = [_counted(run, side).since(each) for side, each in zip(sides, before, strict=True)]
     damaged = tuple(f"{side.initiator.value}: {each}" for side in sides for each in side.client.damaged)
-    problems = tuple(
+    apart = [
         f"{side.initiator.value}: {each}"
         for side, counted in zip(sides, counts, strict=True)
         for each in bytes_apart(counted, side.client.total)
-    )
+    ]
     return OffloadAnswer(
         subject=subject,
         facts=facts,
@@ -91,8 +84,18 @@ def measure(run: Run, profile: Profile, tell: Tell) -> OffloadAnswer:
             OffloadLoad(f"{subject}, {WORDS[load]}", load, tuple(pairs), result, turns.of(load))
             for load, (pairs, result) in found.items()
         ),
-        problems=() if damaged else problems,
+        problems=() if damaged else tuple(apart),
         damaged=damaged,
+    )
+
+
+def _plan(budget: EffectBudget) -> SamplingPlan:
+    return SamplingPlan(
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        warm_up_runs=0,  # each session has written all of its disks before
+        resolution=1 / budget.run_s,
     )
 
 
