@@ -32,7 +32,7 @@ from niclab.traffic.runs.asker import ToldAsker
 from niclab.traffic.runs.progress import Tell
 
 BUDGETS: Mapping[Profile, EffectBudget] = {
-    Profile.QUICK: EffectBudget(run_s=1, first_look=3, met_from=3, most=5, most_s=240),
+    Profile.QUICK: EffectBudget(run_s=1, first_look=3, met_from=3, most=8, most_s=240),
     Profile.FULL: EffectBudget(run_s=4, first_look=4, met_from=4, most=12, most_s=600),
 }
 _UNIT = "operations/s"
@@ -55,7 +55,6 @@ def measure(run: Run, profile: Profile, tell: Tell) -> OffloadAnswer:
     loads, facts = require_asked(run).workloads, require_engine(run)
     path, budget = run.bench.paths[0], BUDGETS[profile]
     subject = f"{run.bench.end(path, Role.DUT).name}, iSCSI by {facts.transport}"
-    asker = ToldAsker(subject, _UNIT, _plan(budget), budget.run_s, budget.most_s, tell, 2 * len(loads))
     expected = dict.fromkeys(loads, expectation_of(facts.wanted, f"sheet {run.card.name}"))
     with engine_of(run, path, facts) as engine:
         forget_mac(run, path, engine)
@@ -63,6 +62,7 @@ def measure(run: Run, profile: Profile, tell: Tell) -> OffloadAnswer:
             before = [_counted(run, side) for side in sides]
             for side in sides:
                 side.client.fill()
+            asker = ToldAsker(subject, _UNIT, _plan(budget), budget.run_s, budget.most_s, tell, 2 * len(loads))
             turns = _Turns(run, sides, budget.run_s, asker)
             found = asker.effects(turns.one, (Initiator.SOFTWARE, Initiator.ENGINE), expected, SEED)
             for side in sides:
