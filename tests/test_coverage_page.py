@@ -140,6 +140,7 @@ TESTS = {
     "disks over iSCSI, with the card in the initiator": ("Blocks Over iSCSI Come Back As They Were Written",),
     "each setting alone under disks over iSCSI": ("Each Factor Alone Changes Loads Over iSCSI As The Sheet Predicts",),
     "checksum offload under disks over iSCSI": ("Checksum Offload Stays On Under iSCSI",),
+    "disks over iSCSI by the card's engine": ("Disks Over iSCSI By The Card's Engine Match Those By Software",),
     "disks over iSCSI on a congested SAN": ("Disks Over iSCSI Lose Nothing But What A Congested Switch Discards",),
     "a link that fails and returns under disks over iSCSI": ("Disks Over iSCSI Survive The Loss And Return Of A Link",),
 }

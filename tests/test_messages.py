@@ -47,6 +47,10 @@ ANSWERS = {
     ("traffic/effects/adaptive.py", "names no adaptive coalescing of received frames"): "left out: the driver has none",
     ("traffic/limits/frame_rate.py", "has no limits.frames_per_s"): "left out: no limit comes before the line",
     ("traffic/limits/frame_rate.py", "has no limits.frame_rate_same_within_percent"): "left out with frames_per_s",
+    (
+        "storage/offload/engine.py",
+        "has no section iscsi_offload: no document says that it speaks iSCSI",
+    ): "plans name it",
     ("storage/iscsi_workloads.py", "has no section iscsi: no document ran storage over this card"): "plans name it",
     ("storage/nfs/nfs_limit.py", "has no limits.nfs"): "plans name it: no document ran NFS over this card",
 }

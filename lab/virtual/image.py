@@ -81,6 +81,7 @@ EXCLUDED_PATHS = [
             "drivers/platform",
             "drivers/md",
             "drivers/xen",
+            "drivers/scsi/bnx2i",  # loads cnic, which takes the virtual driver bnx2x for the real one, and its memory
             "drivers/net/ethernet/sfc/siena",  # would take the cards of the virtual driver of that name from it
         )
     ),

@@ -59,6 +59,9 @@ def _command(line: str = "x {interface} {image}", needs: str = "bash", refused: 
     return f"\n    command: {{{said}, source: test}}"
 
 
+ENGINE = "iscsi_offload: {transport: x, mac_offset: 0, transfer_bytes: 512, wanted: {more_percent: 1}, source: test}"
+OF_ENGINE = '  wanted: {loses_at_most_percent: 50}\n  source: "transport'
+
 RULES = [
     # effects
     (SOLARFLARE, "kind: sysctl, name", "kind: sysctls, name", "effects.0.change.0.kind", "one of: offload, mtu,"),
@@ -84,6 +87,17 @@ RULES = [
         "iscsi: {window_bytes: 65535}",
         "sequence.steps.2.iscsi",
         "a change in percent, or unknown",
+    ),
+    (EMULEX, "\nerrata:", f"\n{ENGINE}\nerrata:", "iscsi_offload", "the section iscsi, whose loads it is asked for"),
+    (BROADCOM, "mac_offset: 1", "mac_offset: 256", "iscsi_offload.mac_offset", "a number 0..255"),
+    (BROADCOM, "transfer_bytes: 65024", "transfer_bytes: 16", "iscsi_offload.transfer_bytes", "512..16777216 bytes"),
+    (BROADCOM, OF_ENGINE, '  wanted: {}\n  source: "transport', "iscsi_offload.wanted", "one of ratio, more_percent"),
+    (
+        BROADCOM,
+        OF_ENGINE,
+        '  wanted: {window_bytes: 65535}\n  source: "transport',
+        "iscsi_offload.wanted",
+        "a change in percent",
     ),
     # values
     (EMULEX, 'pci_class: "020000"', 'pci_class: "2000"', "identity.pci_class", "a PCI class of 6 hex digits"),

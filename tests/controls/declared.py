@@ -17,6 +17,7 @@ import test_failover_controls as failover
 import test_freebsd_controls as freebsd
 import test_kernel_controls as kernel
 import test_negative_controls as negative
+import test_offload_controls as offload
 import test_peer_controls as peer
 import test_switch_controls as switch
 import test_throughput_controls as throughput
@@ -231,6 +232,14 @@ def _software() -> list[Declared]:
         Declared("server:dut no-headers", frozenset({dkms.INSTALLED}), BENCH, no_headers, vendor.CARD),
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
+        *(
+            Declared(f"disks:dut {defect}", frozenset({offload.MATCHES}), verdict, f"test_offload_controls.py::{proof}")
+            for defect, verdict, proof in (
+                ("cut-by-engine", CARD, "test_an_engine_that_cuts_transfers_is_the_cards"),
+                ("cut-by-setting", BENCH, "test_a_setting_of_the_server_that_cuts_transfers_is_the_benchs"),
+                ("iscsi_offload.wanted", CARD, "test_an_engine_that_is_slower_than_on_its_sheet_is_the_cards"),
+            )
+        ),
         *(
             Declared("tool:dut lies", frozenset({test}), CARD, f"{lies}[{activation}]", vendor.CARD)
             for activation, test in vendor.BY_TOOL.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -43,6 +44,16 @@ def test_the_target_is_in_the_journal_before_and_gone_after(taken: Run, told: di
     assert told[made] == before + 1
     assert f"np/{target.address}:3260" in made and made.count("rd_pages=320") == made.count("ln -s") == VOLUMES
     assert target.name in undone and "echo 0 >" in undone
+
+
+def test_two_targets_share_an_address_and_no_volume(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
+    path = taken.bench.paths[0]
+    with offering(taken, path) as first:
+        bench.ssh[Role.PEER].replies["ss -Hlntup"] = f"tcp LISTEN 0 256  {first.address}:3260  0.0.0.0:*\n"
+        with offering(taken, path, range(VOLUMES, 2 * VOLUMES), first) as second:
+            assert (second.name, second.address) == (f"{first.name}.2", first.address)
+    made, others, *_ = told
+    assert not set(re.findall(r"/v[0-9]+", made)) & set(re.findall(r"/v[0-9]+", others))
 
 
 def test_a_kernel_without_a_target_is_the_benchs_fault(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:

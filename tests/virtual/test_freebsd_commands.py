@@ -34,14 +34,14 @@ NICLAB = HOSTS.parent
 BUILT_IN = ("[", "read", "kill", "cd", "exec", "exit", "umask", ":")
 KEYWORDS = r"\b(?:while|do|done|if|then|fi)\b"
 LINUX_ONLY = {
-    "ip": "filters.py",
+    "ip": "engine.py",
     "rpc.nfsd": "nfs_server.py",
-    "modprobe": "iscsi_initiator.py",
+    "modprobe": "engine.py",
     "udevadm": "iscsi_initiator.py",
     "sudo": "ssh_link.py",
 }
-"""Programs that no FreeBSD server has, and where they are asked: behind what is Linux' only, the frame program, the NFS
-server and the initiator; sudo where the bench file asks for it."""
+"""Programs that no FreeBSD server has, and where they are asked: behind what is Linux' only, the NFS server, the
+initiator and the engine for iSCSI; sudo where the bench file asks for it."""
 UNKNOWN = re.compile(r"usage|illegal option|unknown command|bad value|this server")
 """Words in which a tool says that it does not know what is asked."""
 VERSION = (("--version",), ("-V",))

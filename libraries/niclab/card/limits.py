@@ -7,12 +7,14 @@ from typing import Annotated
 
 from pydantic import Field
 
+from niclab.card.effects import Prediction
 from niclab.card.values import (
     Fraction,
     FrameBytes,
     KnownRate,
     LessThanWhole,
     Milliseconds,
+    Module,
     Percent,
     Rate,
     RequirementId,
@@ -73,6 +75,20 @@ class IscsiFacts(Section):
     """The loads over iSCSI that somebody ran with the card. They have no limit: only their ratios carry over."""
 
     workloads: Annotated[tuple[Annotated[IscsiLoad, Wanted(f"one of {_LOADS}")], ...], Field(min_length=1)]
+
+
+class IscsiOffload(Section):
+    """The engine of the card that speaks iSCSI in place of the server.
+
+    ``transport``: its name for open-iscsi, which is that of its kernel module; ``mac_offset``: its MAC address is that
+    of its port plus so much, 0: it shares the port's addresses; ``transfer_bytes``: most data of one command that it
+    sends; ``wanted``: operations a second, against those of the software initiator, under each load.
+    """
+
+    transport: Module
+    mac_offset: Annotated[int, Field(ge=0, le=255), Wanted("a number 0..255")]
+    transfer_bytes: Annotated[int, Field(ge=512, le=1 << 24), Wanted("512..16777216 bytes")]
+    wanted: Prediction
 
 
 class Limits(Section):

@@ -12,7 +12,7 @@ from niclab.bench.records import OperatingSystem
 from niclab.card.effects import Effect, Sequence
 from niclab.card.identity_facts import ConventionalPci, IdentityFacts, Pcie
 from niclab.card.kernels import KernelContext, release
-from niclab.card.limits import Erratum, HarmlessMessage, IscsiFacts, Limits, Reference
+from niclab.card.limits import Erratum, HarmlessMessage, IscsiFacts, IscsiOffload, Limits, Reference
 from niclab.card.offload_facts import Offloads
 from niclab.card.settings_facts import (
     ChannelFacts,
@@ -65,6 +65,7 @@ class Card(Sheet):
     effects: tuple[Effect, ...] = ()
     sequence: Sequence | None = None
     iscsi: IscsiFacts | None = None
+    iscsi_offload: IscsiOffload | None = None
     references: tuple[Reference, ...] = ()
     errata: tuple[Erratum, ...] = ()
     harmless_messages: tuple[HarmlessMessage, ...] = ()

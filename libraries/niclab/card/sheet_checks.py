@@ -54,6 +54,7 @@ def _on_a_kernel(card: Card) -> Iterator[Problem]:
     if card.recommended is not None:
         yield from _recommended(card, card.recommended)
     yield from _effects(card)
+    yield from _iscsi_offload(card)
     yield from _references(card)
 
 
@@ -295,6 +296,17 @@ def _effects(card: Card) -> Iterator[Problem]:
             if step.iscsi.window_bytes is not None:
                 yield Problem(("sequence", "steps", index, "iscsi"), "window_bytes", "a change in percent, or unknown")
         yield from _each_setting(("sequence", "steps", index, "settings"), step.settings)
+
+
+def _iscsi_offload(card: Card) -> Iterator[Problem]:
+    offload = card.iscsi_offload
+    if offload is None:
+        return
+    if card.iscsi is None:
+        yield Problem(("iscsi_offload",), "an engine without loads", "the section iscsi, whose loads it is asked for")
+    yield from _prediction(("iscsi_offload", "wanted"), offload.wanted)
+    if offload.wanted.window_bytes is not None:
+        yield Problem(("iscsi_offload", "wanted"), "window_bytes", "a change in percent, or unknown")
 
 
 def _references(card: Card) -> Iterator[Problem]:

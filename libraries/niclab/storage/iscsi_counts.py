@@ -122,6 +122,21 @@ def contradictions(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
         found: What disks and target have counted.
         total: Bytes that the program has read and written, ``bytes_read`` and ``bytes_written``.
     """
+    problems = bytes_apart(found, total)
+    if not found.disk_operations <= found.target_commands <= found.disk_operations + OTHERS_COMMANDS:
+        problems.append(
+            f"commands: {found.target_commands} at the target; expected the disks' {found.disk_operations} operations"
+        )
+    return problems
+
+
+def bytes_apart(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
+    """Return where counts of bytes disagree, in words.
+
+    Args:
+        found: What disks and target have counted.
+        total: Bytes that the program has read and written, ``bytes_read`` and ``bytes_written``.
+    """
     problems = list[str]()
     for what, program, disk, target in (
         ("read", total["bytes_read"], found.disk_read_bytes, found.target_read_bytes),
@@ -131,10 +146,6 @@ def contradictions(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
             problems.append(f"bytes {what}: {disk} at the disks; expected the program's {program}")
         if abs(target - disk) > VOLUMES * _MIB:
             problems.append(f"bytes {what}: {target} at the target, in whole MiB; expected the disks' {disk}")
-    if not found.disk_operations <= found.target_commands <= found.disk_operations + OTHERS_COMMANDS:
-        problems.append(
-            f"commands: {found.target_commands} at the target; expected the disks' {found.disk_operations} operations"
-        )
     return problems
 
 

@@ -1,8 +1,8 @@
 """The iSCSI initiator of the dut: open-iscsi over one session, through the port whose path has the target's address.
 
-No record of an interface binds the session to its port: ``iscsiadm -m iface`` loads the offload modules of every card
-that has some (open-iscsi, transport_probe_for_offload()), which would change the card under test. Paths have subnets of
-their own, and the session must come from the port's address.
+Unless it is asked for, no record of an interface binds the session to its port: ``iscsiadm -m iface`` loads the offload
+modules of every card that has some (open-iscsi, transport_probe_for_offload()), which would change the card under test.
+Paths have subnets of their own, and the session must come from the port's address.
 
 All that it changes is in the journal before: the daemon with its folder, the session with its record.
 """
@@ -34,6 +34,8 @@ GIVES_UP_AFTER_S = 15
 ANSWERS_WITHIN_S = 15
 """Assumption: a silent target that answers a NOP-Out within this has no broken session. open-iscsi's own 5 s are less
 than a loaded emulated server may stand still."""
+DEFAULT = "default"
+"""The record of an interface that open-iscsi always has: the software initiator, bound to nothing."""
 SESSIONS = "/sys/class/iscsi_session"
 _LISTENS = "grep -q '@ISCSIADM_ABSTRACT_NAMESPACE' /proc/net/unix"
 """The socket of ``iscsid``, or of whatever starts it when it is asked (open-iscsi, usr/mgmt_ipc.h)."""
@@ -66,13 +68,17 @@ def require_installed(run: Run) -> None:
 
 
 @contextmanager
-def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[str, ...]]:
+def attached(
+    run: Run, path: BenchPath, target: IscsiTarget, record: str = DEFAULT, address: str = ""
+) -> Iterator[tuple[str, ...]]:
     """Log in to a target through the dut's port of a path inside the ``with`` block; yields its disks by LUN.
 
     Args:
         run: The current run.
         path: The path.
         target: The target, with volumes of the lab alone.
+        record: Name of open-iscsi's record of the interface.
+        address: IP address from which the session must come; by default that of the port.
 
     Raises:
         BenchFault: The session cannot be made, goes through another port, or has other disks than the target.
@@ -82,8 +88,10 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
         if not _has_daemon(run, dut):  # one that is ended before another session's logout leaves that unable to
             undoing.enter_context(put_back(run, dut, dut.name, "iscsid is started where none listens", end_daemon()))
         dut.run(f"modprobe iscsi_tcp || exit 1\n{begin_daemon()}")
-        undoing.enter_context(put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target)))
-        dut.run(log_in(target))
+        undoing.enter_context(
+            put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target, record))
+        )
+        dut.run(log_in(target, record))
         until(
             lambda: len(_session(dut, target).disks) >= len(target.volumes),
             within=DISKS_WITHIN_S,
@@ -91,7 +99,7 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
             every=0.5,
         )
         found = _session(dut, target)
-        _require_sound(dut, target, found, str(run.bench.address(port).ip))
+        _require_sound(dut, target, found, address or str(run.bench.address(port).ip))
         dut.run("udevadm settle --timeout=40")
         yield tuple(found.disks[lun][0] for lun in sorted(found.disks))
 
@@ -120,14 +128,15 @@ fi
 rm -rf {FOLDER}"""
 
 
-def log_in(target: IscsiTarget) -> str:
+def log_in(target: IscsiTarget, record: str = DEFAULT) -> str:
     """Return the commands that make the record of a target, and log in.
 
     Args:
         target: The target.
+        record: Name of the record of the interface.
     """
     node, values = (
-        _node(target),
+        _node(target, record),
         {
             "node.startup": "manual",
             "node.session.timeo.replacement_timeout": GIVES_UP_AFTER_S,
@@ -139,24 +148,26 @@ def log_in(target: IscsiTarget) -> str:
     return "\n".join(f"{each} >/dev/null || exit 1" for each in (f"{node} -o new", *updates, f"{node} --login"))
 
 
-def log_out(target: IscsiTarget) -> str:
+def log_out(target: IscsiTarget, record: str = DEFAULT) -> str:
     """Return the commands that end the session of a target and remove its record, in whatever state they are.
 
     A session outlives its daemon, and nobody else can end it.
 
     Args:
         target: The target.
+        record: Name of the record of the interface.
     """
+    node = _node(target, record)
     return f"""for f in {SESSIONS}/session*/targetname; do
   {{ [ -e "$f" ] && read -r v < "$f" && [ "$v" = {target.name} ]; }} || continue
   {begin_daemon()}
-  {_node(target)} --logout >/dev/null || exit 1
+  {node} --logout >/dev/null || exit 1
 done
-! {_node(target)} >/dev/null 2>&1 || {_node(target)} -o delete || exit 1"""
+! {node} >/dev/null 2>&1 || {node} -o delete || exit 1"""
 
 
-def _node(target: IscsiTarget) -> str:
-    return f"iscsiadm -m node -T {target.name} -p {target.address}:{PORT} -I default"
+def _node(target: IscsiTarget, record: str) -> str:
+    return f"iscsiadm -m node -T {target.name} -p {target.address}:{PORT} -I {record}"
 
 
 def session_command(target: IscsiTarget) -> str:

@@ -122,6 +122,18 @@ class IscsiClient:
         """
         return self._counted("reading all", self._agent.do(self._plan("check", 0)))
 
+    def load(self, load: IscsiLoad, seconds: int) -> LoadCounts:
+        """Load the disks for some seconds.
+
+        Args:
+            load: The load.
+            seconds: The time in s.
+
+        Raises:
+            BenchFault: The program fails.
+        """
+        return self._counted(WORDS[load], self._agent.do(self._plan(_STEPS[load], seconds)))
+
     @contextmanager
     def going_on(self, load: IscsiLoad) -> Iterator[Callable[[], LoadCounts]]:
         """Load the disks until the load is ended, or until the ``with`` block is; yields what ends it.

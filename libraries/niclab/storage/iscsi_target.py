@@ -33,7 +33,7 @@ TARGETS = "/sys/kernel/config/target"
 STORE = f"{TARGETS}/core/rd_mcp_7114"
 """A number of its own, so that others' volumes in memory are not touched."""
 NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=2 * VOLUMES * VOLUME_BYTES)
-"""On a congested SAN there are as many volumes again as on the base one."""
+"""On a congested SAN, and by an engine of the card, there are as many volumes again."""
 _PAGE_BYTES = 4096
 _ANY = ("0.0.0.0", "*", "[::]")
 
@@ -52,22 +52,26 @@ class IscsiTarget:
 
 
 @contextmanager
-def offering(run: Run, path: BenchPath, volumes: range = range(VOLUMES)) -> Iterator[IscsiTarget]:
+def offering(
+    run: Run, path: BenchPath, volumes: range = range(VOLUMES), after: IscsiTarget | None = None
+) -> Iterator[IscsiTarget]:
     """Offer volumes of the peer over a path inside the ``with`` block.
 
     Args:
         run: The current run.
         path: The path, at whose address the target listens.
         volumes: Numbers of the volumes; no other target has them meanwhile.
+        after: Another target, which is offered over the same path already.
 
     Raises:
         BenchFault: The peer's kernel has no target, cannot make it, or another one listens.
     """
     peer = run.server(Role.PEER)
     address = str(run.bench.address(run.bench.end(path, Role.PEER)).ip)
-    target = IscsiTarget(f"{NAME}:{path.name}", address, volumes)
+    target = IscsiTarget(f"{after.name}.2" if after else f"{NAME}:{path.name}", address, volumes)
     _require_free(peer, target)
-    require_port_free(peer, address)
+    if after is None:
+        require_port_free(peer, address)
     with put_back(run, peer, peer.name, "volumes are offered over iSCSI", _undo(target)):
         peer.run(_do(target))
         yield target

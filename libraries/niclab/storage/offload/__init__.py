@@ -1,0 +1,1 @@
+"""Disks over iSCSI by the card's own engine, against the software initiator (DEL-05)."""
