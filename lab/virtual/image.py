@@ -7,8 +7,9 @@
 - ``initrd.cpio`` busybox and the modules that reach the root file system, uncompressed
 - ``manifest.json`` release of Debian, kernel release and package versions
 
-There is one of each release of Debian that a server can run (``BOOKWORM``, ``TRIXIE``), and one with the tools of the rpm
-family (``BOOKWORM_RPM``), made when it is asked for. The key covers the release, everything under ``guest/`` and this module: a changed recipe makes a new image.
+There is one of each release of Debian that a server can run (``BOOKWORM``, ``TRIXIE``), and one with the tools of the
+rpm family (``BOOKWORM_RPM``), made when it is asked for. The key covers its name, everything under ``guest/`` and this
+module: a changed recipe makes a new image.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from vendor.rpm_packages import SYSTEM, Defect
 
 HERE = Path(__file__).resolve().parent
 FAMILIES = {"dnf": "fedora", "zypper": "suse opensuse"}
-"""``ID_LIKE`` of the systems that have the tool: os-release(5) of RHEL 9 (``ID_LIKE="fedora"``) and of openSUSE Leap."""
+"""``ID_LIKE`` of systems that have the tool: /etc/os-release of RHEL 9 and of openSUSE Leap 15."""
 FOLDERS = {"dnf": "etc/yum.repos.d", "zypper": "etc/zypp/repos.d"}
 OS_RELEASE = """\
 ID=niclab-rpm
@@ -60,7 +60,7 @@ LAY = """\
 # Run by the first program of a server, with its disk at /root: lays what makes it one of the rpm family.
 if ! /bin/busybox cmp -s /os/key /root/etc/rpm-family; then
     /bin/busybox cp -af /os/once/. /root/
-    /bin/busybox sync # the mark must not reach the disk before what it stands for
+    /bin/busybox sync # what is laid must be on the disk before its mark
     /bin/busybox cp /os/key /root/etc/rpm-family
     /bin/busybox sync
 fi

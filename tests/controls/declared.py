@@ -17,6 +17,7 @@ import test_freebsd_controls as freebsd
 import test_kernel_controls as kernel
 import test_negative_controls as negative
 import test_peer_controls as peer
+import test_rpm_controls as rpm
 import test_switch_controls as switch
 import test_throughput_controls as throughput
 import test_vendor_controls as vendor
@@ -218,10 +219,22 @@ def _software() -> list[Declared]:
     proof = "test_vendor_controls.py::test_packages_without_effect_turn_their_tests_red"
     lies = "test_vendor_controls.py::test_a_tool_that_lies_about_its_success_is_seen"
     pair = "test_freebsd_controls.py::test_firmware_that_does_not_go_with_the_driver_is_seen"
+    rpms = "test_rpm_controls.py::test_a_defective_package_is_charged_where_it_belongs"
     loader = "test_freebsd_controls.py::test_an_entry_that_the_loader_does_not_reach_is_seen"
     return [
         Declared("package:dut without effect", frozenset(vendor.ON_DUT), CARD, proof, vendor.CARD),
         Declared("package:peer without effect", frozenset({vendor.ON_PEER}), CARD, proof, vendor.CARD),
+        *(
+            Declared(
+                f"package:dut {defect} ({system})",
+                frozenset({rpm.INSTALLED}),
+                verdict,
+                f"{rpms}[{system}-{defect}]",
+                rpm.CARD,
+            )
+            for defect, verdict in rpm.DEFECTS.items()
+            for system in rpm.SYSTEMS
+        ),
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
         *(

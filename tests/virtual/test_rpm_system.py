@@ -36,9 +36,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "root.ext4").write_bytes(bytes(1 << 20))
     for name in ("initrd.cpio", "card.cpio", "dnf.cpio", "zypper.cpio"):
         (folder / name).write_bytes(f"<{name}>".encode())
-    monkeypatch.setattr(cardkit, "ensure", lambda base, card: Kit(folder / "card.cpio", folder / "apt.ext4"))
+    monkeypatch.setattr(cardkit, "ensure", lambda *_: Kit(folder / "card.cpio", folder / "apt.ext4"))
     monkeypatch.setattr(rpmkit, "archive", lambda tool: folder / f"{tool}.cpio")
-    monkeypatch.setattr(rpmkit, "disk", lambda base, card: folder / f"{card}-rpm.ext4")
+    monkeypatch.setattr(rpmkit, "disk", lambda _, card: folder / f"{card}-rpm.ext4")
     monkeypatch.setenv("VBENCH_ACCEL", "tcg")
     return folder
 
@@ -73,7 +73,7 @@ def test_the_family_has_an_image_of_its_own_and_a_disk_for_each_tool() -> None:
 
 def test_the_image_has_the_tools_on_top_of_the_same_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = list[list[str]]()
-    monkeypatch.setattr(image, "_step", lambda command, cwd, output: steps.append(command))
+    monkeypatch.setattr(image, "_step", lambda command, *_: steps.append(command))
     for suite in (image.BOOKWORM, image.BOOKWORM_RPM):
         image._bootstrap(suite, tmp_path, None)
     assert [step[-2:] for step in steps] == [["bookworm", "root.tar"]] * 2
@@ -91,8 +91,6 @@ def test_each_defective_package_has_its_defect_and_the_version_of_the_sheet() ->
     (file,) = defective[found.OTHER_KERNEL].files
     assert file == f"lib/modules/{rpm_packages.OTHER_KERNEL}/updates/be2net.ko" != next(iter(good.files))
     assert defective[found.POST_FAILS].scripts["post"].endswith("exit 1\n")
-
-
 
 
 def test_a_system_is_laid_once_and_again_when_the_recipe_changes(tmp_path: Path) -> None:
