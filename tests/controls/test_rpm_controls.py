@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 from control_bench import NAME, Bench, only
-from test_vendor_controls import CARD, MODULE, OF_SHEET, ON_DUT, PACKAGE, SHEET, UP, VENDOR
+from test_vendor_controls import CARD, MODULE, OF_SHEET, ON_DUT, PACKAGE, REMOVED, SHEET, UP, VENDOR
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
-INSTALLED = ON_DUT[0]
+INSTALLED, UPGRADED = ON_DUT[:2]
 FILE = f"/lib/modules/$(uname -r)/updates/{MODULE}.ko"
 SYSTEMS = ("rpm-dnf", "rpm-zypper")
 DEFECTS = {
@@ -57,7 +57,7 @@ def installed(bench: Bench) -> str:
 
 
 def test_sound_packages_are_installed_changed_and_removed(bench: Bench, dut: tuple[str, ...]) -> None:
-    tests = {*ON_DUT, OF_SHEET, UP}
+    tests = {UPGRADED, REMOVED, OF_SHEET, UP}
     bench.run(*VENDOR, *dut, *only(*tests), card=SHEET).should_show(red=set(), green=tests)
     assert installed(bench) == ""
 
