@@ -42,7 +42,7 @@ DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:po
 .PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint lint-libraries lint-bench lint-style unit dryrun controls matrix soak campaign fleet kills new-bench bench-up bench-down benchmarks benchmark-statistics card-soak docs site clean
 
 help:
-	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|freebsd] [PEER_OS=...] [DRIVER=inbox|vendor|VERSION]   qualify a card"
+	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=debian13|rpm-dnf|rpm-zypper|freebsd] [PEER_OS=...] [DRIVER=inbox|vendor|VERSION]   qualify a card"
 	@echo "make certify-all [CARDS='NAME NAME'] [BENCHES=2] [PROFILE=quick|full] [SUITE=NAME]   many cards, on virtual benches of their own"
 	@echo "make test            lints, types, unit tests, dry run, quick negative controls"
 	@echo "make test-full       the same, and everything slow"

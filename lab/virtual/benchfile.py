@@ -111,8 +111,8 @@ commands:
   systems: lab/virtual/vbench systems{option}
   environment: [{", ".join(VARIABLES)}]
 
-# What else the servers can boot than `linux`, which is Debian 12, and `freebsd`.
-systems: {{debian13: linux}}
+# What else the servers can boot than `linux`, which is Debian 12, and `freebsd`; `rpm-...`: with packages of rpm.
+systems: {{debian13: linux, rpm-dnf: linux, rpm-zypper: linux}}
 
 servers:
 """

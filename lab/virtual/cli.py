@@ -36,6 +36,7 @@ import slots
 import switchpanel
 from freebsd.kit import FreeBsdError
 from identity import Identity
+from rpmroot import RpmRootError
 from vendor import deb, medium, signing
 
 NOT_RUNNING = 3  # exit status of a service that is not running (LSB)
@@ -62,6 +63,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
         modules.ModuleError,
         cardkit.KitError,
         FreeBsdError,
+        RpmRootError,
         nvram.CardMemoryError,
         parts.PartError,
         process.ProcessError,
@@ -94,7 +96,7 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     )
     _card_options(up)
     up.add_argument(
-        "--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=debian13"
+        "--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=rpm-dnf"
     )
     down = command("down", _down)
     down.add_argument("--now", action="store_true", help="do not wait for the operating systems")

@@ -7,8 +7,9 @@
 - ``initrd.cpio`` busybox and the modules that reach the root file system, uncompressed
 - ``manifest.json`` release of Debian, kernel release and package versions
 
-There is one of each release of Debian that a server can run (``BOOKWORM``, ``TRIXIE``), made when it is asked for. The
-key covers the release, everything under ``guest/`` and this module: a changed recipe makes a new image.
+There is one of each release of Debian that a server can run (``BOOKWORM``, ``TRIXIE``), and one with the tools of the
+rpm family (``BOOKWORM_RPM``), made when it is asked for. The key covers its name, everything under ``guest/`` and this
+module: a changed recipe makes a new image.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CACHE = Path("~/.cache/niclab").expanduser()
 BOOKWORM, TRIXIE = "bookworm", "trixie"
+BOOKWORM_RPM = f"{BOOKWORM}+rpm"
+ADDED = {"": (), "rpm": ("dnf", "rpm", "zypper")}
+"""Packages that an image has on top of those of each: the word after its release's."""
 COMPONENTS = ("main", "non-free")
 """bookworm has netperf in ``non-free``, trixie, relicensed, in ``main``."""
 PACKAGES = [
@@ -131,7 +135,7 @@ def ensure(suite: str = BOOKWORM, log: Path | None = None) -> Path:
     """Return the folder of the current image; build it first when it is not there (needs network, about a minute).
 
     Args:
-        suite: Debian's name of the release.
+        suite: Debian's name of the release; ``+rpm`` after it: with dnf and zypper.
         log: File that receives the output of the build steps.
 
     Raises:
@@ -167,7 +171,7 @@ def _build(suite: str, target: Path, log: Path) -> None:
             ["dpkg-query", f"--admindir={work}/root/var/lib/dpkg", "-W"], check=True, capture_output=True, text=True
         ).stdout.split("\n")
         manifest = {
-            "suite": suite,
+            "suite": suite.partition("+")[0],
             "kernel": release,
             "packages": dict(line.split("\t") for line in packages if line),
         }
@@ -180,17 +184,18 @@ def _build(suite: str, target: Path, log: Path) -> None:
 
 def _bootstrap(suite: str, work: Path, output: object) -> None:
     options = [f"--dpkgopt=path-exclude={path}" for path in EXCLUDED_PATHS]
+    release, _, added = suite.partition("+")
     command = [
         "mmdebstrap",
         "--variant=apt",
         f"--components={','.join(COMPONENTS)}",
-        f"--include={','.join(PACKAGES)}",
+        f"--include={','.join((*PACKAGES, *ADDED[added]))}",
         '--aptopt=Apt::Install-Recommends "false"',
         '--aptopt=Acquire::Languages "none"',
         # the services that init starts here need none of their distribution's start-up links
         "--customize-hook=rm -f $1/etc/ssh/ssh_host_* $1/etc/hostname",
         *options,
-        suite,
+        release,
         "root.tar",
     ]
     _step(command, work, output)

@@ -25,8 +25,11 @@ JOURNALS = Path("~/.local/state/niclab/journal").expanduser()
 DEFAULT_NAME = "virtual"
 ROLES = ("dut", "peer")
 LINUX, DEBIAN13, FREEBSD = "linux", "debian13", "freebsd"
+RPM_TOOLS = {"rpm-dnf": "dnf", "rpm-zypper": "zypper"}
+"""Systems of the rpm family -> the tool that changes packages there."""
 SUITES = {LINUX: image.BOOKWORM, DEBIAN13: image.TRIXIE, FREEBSD: image.BOOKWORM}
-"""Operating systems that a server can run, or whose dialect it can speak -> the release of Debian that it boots."""
+SUITES |= dict.fromkeys(RPM_TOOLS, image.BOOKWORM_RPM)
+"""Operating systems that a server can run, or whose dialect it can speak -> the image that it boots."""
 SYSTEMS = tuple(SUITES)
 SSH_PORT, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, RAW_CONSOLE_PORT = 2222, 6230, 8443, 7000, 7001
 SOCKET_PATH_LIMIT = 107  # sun_path of unix(7), less its terminating zero
@@ -69,7 +72,7 @@ class Server:
 
     @property
     def suite(self) -> str:
-        """The release of Debian that it boots."""
+        """The image that it boots, by its release of Debian."""
         return SUITES[self.system]
 
     @property

@@ -30,6 +30,7 @@ import uplinks
 from freebsd.kit import FreeBsdError
 from identity import Identity
 from layout import JOURNALS, REDFISH_PORT, ROLES, SSH_PORT, Bench, Server
+from rpmroot import RpmRootError
 from wait import until
 
 BOOT_S = 120.0
@@ -133,7 +134,7 @@ def up(
                     if told := note.result():
                         say(told)
                 list(pool.map(lambda server: _power_on(server, identity, server in off), bench.servers))
-        except (parts.PartError, image.ImageError, FreeBsdError, BenchError):
+        except (parts.PartError, image.ImageError, FreeBsdError, RpmRootError, BenchError):
             if not alive:
                 parts.end_all(bench)  # nothing ran before: leave nothing half-started behind
             raise

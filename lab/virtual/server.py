@@ -14,9 +14,10 @@ import cardkit
 import hostcpu
 import image
 import nvram
+import rpmkit
 from freebsd import kit as freebsd_kit
 from identity import Identity, write_private
-from layout import FREEBSD, Server
+from layout import FREEBSD, RPM_TOOLS, Server
 from qemu import Qemu
 
 MEMORY_MIB = 448
@@ -48,8 +49,12 @@ def prepare(server: Server, identity: Identity, current_image: Path, program: Qe
     if kit and not server.nvram.exists():
         nvram.lay_out(server.nvram, server.card.name, server.serial, {port.place: port.mac for port in server.ports})
     system = [freebsd_kit.ensure(server.card.name)] if server.system == FREEBSD else []
+    if tool := RPM_TOOLS.get(server.system):
+        system.append(rpmkit.archive(tool))
     _make_initrd(server, identity, [current_image / "initrd.cpio", *([kit.initrd] if kit else []), *system])
     disk = kit.disk if kit else None
+    if kit and tool:
+        disk = rpmkit.disk(current_image, server.card.name)
     description = {"argv": argv(server, current_image, disk, program), "cwd": str(server.folder)}
     (server.folder / "qemu.json").write_text(json.dumps(description, indent=1))
     return note

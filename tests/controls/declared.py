@@ -19,6 +19,7 @@ import test_kernel_controls as kernel
 import test_negative_controls as negative
 import test_offload_controls as offload
 import test_peer_controls as peer
+import test_rpm_controls as rpm
 import test_switch_controls as switch
 import test_throughput_controls as throughput
 import test_vendor_controls as vendor
@@ -223,6 +224,7 @@ def _software() -> list[Declared]:
     by_itself = "test_dkms_controls.py::test_a_package_that_is_not_built_by_itself_is_seen"
     leaves = "test_dkms_controls.py::test_a_package_that_leaves_its_module_is_seen_and_cleaned"
     no_headers = "test_dkms_controls.py::test_a_server_without_headers_is_the_benchs"
+    rpms = "test_rpm_controls.py::test_a_defective_package_is_charged_where_it_belongs"
     loader = "test_freebsd_controls.py::test_an_entry_that_the_loader_does_not_reach_is_seen"
     return [
         Declared("package:dut without effect", frozenset(vendor.ON_DUT), CARD, proof, vendor.CARD),
@@ -230,6 +232,17 @@ def _software() -> list[Declared]:
         Declared("package:dut not-rebuilt", frozenset({dkms.BUILT}), CARD, by_itself, vendor.CARD),
         Declared("package:dut leaves-module", frozenset({dkms.REMOVED}), CARD, leaves, vendor.CARD),
         Declared("server:dut no-headers", frozenset({dkms.INSTALLED}), BENCH, no_headers, vendor.CARD),
+        *(
+            Declared(
+                f"package:dut {defect} ({system})",
+                frozenset({rpm.INSTALLED}),
+                verdict,
+                f"{rpms}[{system}-{defect}]",
+                rpm.CARD,
+            )
+            for defect, verdict in rpm.DEFECTS.items()
+            for system in rpm.SYSTEMS
+        ),
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
         *(

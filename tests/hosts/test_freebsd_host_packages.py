@@ -54,6 +54,39 @@ def test_modules_that_tell_no_architecture_are_an_error(said: str) -> None:
         dut.drivers.package("oce")
 
 
+MODULE = "/boot/modules/oce.ko"
+OWNER, OLD_OWNER = f"pkg which -q {MODULE}", f"pkg_info -qW {MODULE}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "command", "answer", "is_its"),
+    [
+        (NEW, OWNER, "oce-4.2.313.0\n", True),
+        (NEW, OWNER, "oce-kmod-4.2.313.0_1\n", False),
+        (NEW, OWNER, Answer(exit_status=70), False),
+        (NEW, OWNER, NONE, False),
+        (OLD, OLD_OWNER, "oce-4.2.313.0\n", True),
+        (OLD, OLD_OWNER, "", False),
+    ],
+)
+def test_the_package_that_brought_a_file(tool: str, command: str, answer: Script, is_its: bool) -> None:
+    assert host({WHICH: tool, command: answer})[0].drivers.is_of_package("oce", MODULE) is is_its
+
+
+@pytest.mark.parametrize(
+    ("tool", "command", "answer"),
+    [
+        (NEW, OWNER, failed("pkg: Cannot get a read lock on a database, it is locked by another process\n", 75)),
+        (NEW, OWNER, Answer(exit_status=None)),
+        (NEW, OWNER, ""),
+        (OLD, OLD_OWNER, NONE),
+    ],
+)
+def test_an_owner_that_is_not_read_is_not_taken_for_none(tool: str, command: str, answer: Script) -> None:
+    with pytest.raises(BenchFault, match=command):
+        host({WHICH: tool, command: answer})[0].drivers.is_of_package("oce", MODULE)
+
+
 @pytest.mark.parametrize(("tool", "command"), [(NEW, QUERY), (OLD, LIST)])
 def test_no_package(tool: str, command: str) -> None:
     assert host({WHICH: tool, command: NONE})[0].drivers.package("oce") is None

@@ -54,7 +54,7 @@ def test_what_is_never_available_raises_nothing_else() -> None:
     drivers |= {"drivers.reset_interface", "pci.remove_function", "pci.can_reset_function", "pci.reset_function"}
     queues = {question for question in questions() if question.startswith("queues.")}
     carriers = {"counts.carriers_command", "counts.read_carriers"}
-    drivers |= {"drivers.changed_files", "drivers.package_signer", "drivers.is_of_package", "links.module_memory"}
+    drivers |= {"drivers.changed_files", "drivers.package_signer", "links.module_memory"}
     drivers |= {"firmware.eeprom", "firmware.registers", "firmware.identify"}
     builds = {question for question in questions() if question.startswith("builds.")}
     builds -= {"builds.sources", "builds.files", "builds.remaining"}

@@ -62,7 +62,9 @@ APT = [
     (CARD, "script", dpkg(N, SCRIPT.format(N))),
     (CARD, "script of an architecture", dpkg(f"{N}:amd64", SCRIPT.format(N))),
     (CARD, "wrong architecture", dpkg(DEB, "package architecture (i386) does not match system (amd64)", "--unpack")),
-    (CARD, "file conflict", dpkg(DEB, "trying to overwrite '/lib/x.ko', which is also in package mlx 1", "--unpack")),
+    (UNDECIDED, "file conflict",
+     dpkg(DEB, "trying to overwrite '/lib/x.ko', which is also in package mlx 1", "--unpack")),
+    (BENCH, "file conflict of another", dpkg("/a/x.deb", "trying to overwrite '/x', which is also in package y 1")),
     (UNDECIDED, "nothing provides", f"{UNMET} {N} : Depends: kernel-core (= 9.9) but it is not installable\n{BROKEN}"),
     (UNDECIDED, "another version", f"{UNMET} {N} : Depends: kernel-core (= 9.9) but 6.1 is to be installed\n{BROKEN}"),
     (UNDECIDED, "conflict", f"{UNMET} {N} : Depends: libc6\n{' ' * 18}Conflicts: mlx-modules\n{BROKEN}"),
@@ -109,7 +111,10 @@ DNF = [
     (CARD, 0, "script after the end", f"warning: %post({RPM}) scriptlet failed, exit status 1\n"),
     (UNDECIDED, 1, "nothing provides", NEEDS),
     (UNDECIDED, 1, "conflict", f"Error: \n Problem: package {RPM} conflicts with mlx provided by mlx-1.0-1.x86_64\n"),
-    (CARD, 1, "files", f"  file /lib/x.ko from install of {RPM} conflicts with file from package mlx-1.0-1.x86_64\n"),
+    (UNDECIDED, 1, "files",
+     f"  file /lib/x.ko from install of {RPM} conflicts with file from package mlx-1.0-1.x86_64\n"),
+    (UNDECIDED, 1, "files of a package with it",
+     f"  file /lib/x.ko conflicts between attempted installs of libfoo-1-1.x86_64 and {RPM}\n"),
     (CARD, 1, "architecture", f"error: package {N}-12.0.0.0-1.ppc64 is intended for a different architecture\n"),
     (BENCH, 1, "not registered", 'Error: There are no enabled repositories in "/etc/yum.repos.d".\n'),
     (BENCH, 1, "rpmdb", "error: rpmdb: BDB0113 Thread/process 123 failed: BDB1507 Thread died in DB library\n"
@@ -138,7 +143,7 @@ ZYPPER = [
     (CARD, 107, "script", f"warning: %post({RPM}) scriptlet failed, exit status 1\n"),
     (CARD, 106, "script, skipped", f"Skipping repository 'SDK'\n%post({RPM}) scriptlet failed\n"),
     (CARD, 8, "script before", f"{FAILED}error: %prein({RPM}) scriptlet failed, exit status 1{ABORT}{ABORTED}"),
-    (CARD, 8, "files", f"Detected 1 file conflict:\n\nFile /lib/x.ko\n  from install of\n     {RPM} (Vendor)\n  "
+    (UNDECIDED, 8, "files", f"Detected 1 file conflict:\n\nFile /lib/x.ko\n  from install of\n     {RPM} (Vendor)\n  "
      f"conflicts with file from package\n     mlx-1.0-1.x86_64 (@System)\n{ABORTED}"),
     (CARD, 8, "unsigned", f"{RPM} (Vendor): Signature verification failed [6-File is unsigned]{ABORT}{ABORTED}"),
     (BENCH, 8, "mirror lacks it", f"File './{RPM}.rpm' not found on medium 'http://mirror.lab/'\n{ABORT}{ABORTED}"),
@@ -161,7 +166,7 @@ OF_PKG = "pkg: https://pkg.FreeBSD.org/FreeBSD:13:amd64/latest"
 PKG = [
     (CARD, "architecture", "pkg: wrong architecture: FreeBSD:9:i386 instead of FreeBSD:13:amd64\n"),
     (CARD, "script", f"[1/1] Installing {N}-12.0.0.0...\npkg: PRE-INSTALL script failed\n"),
-    (CARD, "files", f"pkg: {N}-12.0.0.0 conflicts with oce-kmod-1 (installs files into the same place).\n"),
+    (UNDECIDED, "files", f"pkg: {N}-12.0.0.0 conflicts with oce-kmod-1 (installs files into the same place).\n"),
     (UNDECIDED, "nothing provides", f"pkg: {N}-12.0.0.0 has a missing dependency: oce-kmod\n"),
     (BENCH, "mirror down", f"Updating repository catalogue...\n{OF_PKG}/meta.txz: Operation timed out\nrepository "
      f"FreeBSD has no meta file, using default settings\n{OF_PKG}/packagesite.txz: Operation timed out\nUnable to "

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rpm_servers import DEFECTS, NAME, NEW, OLD, REPOSITORY, Server, web
+from rpm_servers import DEFECTS, NAME, NEW, OLD, REPOSITORY, Server, place, version_of, web
 from rpm_servers import server as server_of
 
 from niclab.core.verdict import BenchFault, Undecided
@@ -33,7 +33,7 @@ def blamed(server: Server, version: str, words: str) -> object:
 OF_PACKAGES = [
     ("post fails", CARD, CARD, "scriptlet"),
     ("pre fails", CARD, CARD, "scriptlet"),
-    ("file of another", CARD, CARD, "/lib/modules/5.14.0/extra/mlx.ko"),
+    ("file of another", Undecided, Undecided, "/lib/modules/5.14.0/extra/mlx.ko"),
     ("unsigned", CARD, None, "is not signed"),
     ("architecture", CARD, BenchFault, "13.5"),
     ("conflict", Undecided, Undecided, "conflicts with mlx-modules"),
@@ -58,6 +58,14 @@ def test_a_package_is_charged_with_its_own_defects_alone(
         rpm_server.has("mlx-modules")
     wanted = {"dnf": dnf, "zypper": zypper}[rpm_server.tool]
     assert blamed(rpm_server, rpm_server.knows(defect), words) == wanted
+
+
+@pytest.mark.parametrize(("defect", "wanted"), [("unsigned", CARD), ("foreign", BenchFault)])
+def test_zypper_checks_each_package_where_it_is_asked_to(defect: str, wanted: object, vendor: tuple[Path, str]) -> None:
+    """``gpgcheck=1`` alone lets pass what a signed list names: zypp.conf, pkg_gpgcheck."""
+    with server_of("zypper", vendor[0]) as made:
+        made.add_repository("strict", f"file://{place(defect)}", "pkg_gpgcheck=1\n")
+        assert blamed(made, version_of(defect), "") == wanted
 
 
 def test_every_defect_is_tried() -> None:

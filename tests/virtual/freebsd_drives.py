@@ -412,10 +412,10 @@ DRIVES: dict[str, Callable[[Server], object]] = {
         one.host.undo.unload_driver("if_tap"), one.host.undo.load_driver("if_tap")
     ),
     "drivers.package drivers.install_package drivers.remove_package undo.package": packages,
-    "drivers.changed_files drivers.package_signer drivers.is_of_package": lambda one: not_offered(
+    "drivers.is_of_package": lambda one: one.host.drivers.is_of_package("oce", "/boot/modules/oce.ko"),
+    "drivers.changed_files drivers.package_signer": lambda one: not_offered(
         partial(one.host.drivers.changed_files, "x"),
         partial(one.host.drivers.package_signer, "x"),
-        partial(one.host.drivers.is_of_package, "x", "/boot/modules/x.ko"),
     ),
     "firmware.has_image firmware.flash undo.firmware": flashed,
     "firmware.missing_programs firmware.tool_command firmware.write_with": by_tool,

@@ -233,6 +233,11 @@ class TestOtherTools:
         assert root.run("pkg_info").out.split(maxsplit=1) == ["oce-4.2.313.0", "oce driver for freebsd\n"]
         assert root.run("pkg_info", "-E", "oce-[0-9]*").out == "oce-4.2.313.0\n"
         assert root.run("pkg_info", "-qL", "oce-4.2.313.0").out == "/boot/modules/oce.ko\n"
+        assert root.run("pkg_info", "-qW", "/boot/modules/oce.ko").out == "oce-4.2.313.0\n"
+        said = root.run("pkg_info", "-W", "/boot/modules/oce.ko").out
+        assert said == "/boot/modules/oce.ko was installed by package oce-4.2.313.0\n"
+        other = root.run("pkg_info", "-qW", "/boot/kernel/kernel")
+        assert (other.status, other.out, other.err) == (0, "", "")
         assert root.run("pkg_delete", "-f", "oce-4.2.313.0").status == 0
         assert root.run("pkg_info", "-E", "oce-[0-9]*").status == 1
         missing = root.run("pkg_add", "oce-9")
@@ -298,6 +303,10 @@ def test_a_server_of_release_10_has_pkg_and_no_pkg_info(tmp_path: Path) -> None:
     assert root.run("pkg", "-N").status == 0
     assert root.run("pkg", "query", "%n %v %q", "oce").out == "oce 4.2.313.0 FreeBSD:10:amd64\n"
     assert root.run("pkg", "query", "%n %v %q", "nix").status == 1
+    assert root.run("pkg", "which", "-q", "/boot/modules/oce.ko").out == "oce-4.2.313.0\n"
+    other = root.run("pkg", "which", "-q", "/boot/kernel/kernel")
+    assert (other.status, other.out, other.err) == (70, "", "")
+    assert root.run("pkg", "which", "/x").out == "/x was not found in the database\n"
     assert root.run("pkg_info").status == 127
 
 

@@ -34,7 +34,7 @@ def folder(cache: Path, name: str, days: float) -> Path:
 def test_what_nobody_has_read_for_long_goes(cache: Path) -> None:
     gone = [
         folder(cache, f"{kind}-0123456789abcdef", OLD)
-        for kind in ("buildroot", "card", "dkms", "driver-be2net", "image", "modules")
+        for kind in ("buildroot", "card", "dkms", "driver-be2net", "image", "modules", "rpm-dnf", "rpmroot")
     ]
     stays = [
         folder(cache, "image-fedcba9876543210", NEW),

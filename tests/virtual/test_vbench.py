@@ -38,6 +38,7 @@ def test_it_uses_the_environment_of_its_repository(tmp_path: Path) -> None:
         ([], ["bookworm"]),
         (["--os", "debian13", "--os", "linux"], ["bookworm", "trixie"]),
         (["--os", "freebsd", "--os", "freebsd"], ["bookworm"]),
+        (["--os", "rpm-zypper", "--os", "rpm-dnf"], ["bookworm", "bookworm+rpm"]),
     ],
 )
 def test_the_images_of_the_systems_that_are_asked_for_are_made(

@@ -12,6 +12,7 @@ from vendor.deb import SOURCE_DATE_EPOCH
 SIGNER = "Virtual bench vendor key <vendor@localhost>"
 PUBLIC_KEY = "/srv/vendor/RPM-GPG-KEY-vendor"
 _WORK = "/var/tmp/rpmbuild"
+_GPG = "gpg --batch --quiet --pinentry-mode loopback --passphrase ''"
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,24 @@ class Rpm:
 
 def make_key(machine: Machine, signer: str = SIGNER, public: str = PUBLIC_KEY) -> str:
     """Make a key, put its public half into the file ``public``, and return its id (16 hex digits)."""
-    gpg = "gpg --batch --quiet --pinentry-mode loopback --passphrase ''"
-    machine.must(f"mkdir -p -m 700 /root/.gnupg {_WORK} && {gpg} --quick-generate-key '{signer}' rsa2048 sign never")
+    machine.must(f"mkdir -p -m 700 /root/.gnupg {_WORK} && {_GPG} --quick-generate-key '{signer}' rsa2048 sign never")
+    return _public_key(machine, signer, public)
+
+
+def secret_key(machine: Machine) -> str:
+    """Return the vendor's key, which the machine has."""
+    return machine.must(f"{_GPG} --armor --export-secret-keys '{SIGNER}'")
+
+
+def take_key(machine: Machine, secret: bytes) -> str:
+    """Give the machine the vendor's key; return its id."""
+    machine.must(f"mkdir -p -m 700 /root/.gnupg {_WORK}")
+    machine.write("/root/.gnupg/vendor.key", secret)
+    machine.must(f"{_GPG} --import /root/.gnupg/vendor.key")
+    return _public_key(machine, SIGNER, PUBLIC_KEY)
+
+
+def _public_key(machine: Machine, signer: str, public: str) -> str:
     machine.must(f"mkdir -p {PurePosixPath(public).parent} && gpg --armor --export '{signer}' > {public}")
     fields = machine.must(f"gpg --list-keys --with-colons '{signer}'").splitlines()
     return next(line.split(":")[4] for line in fields if line.startswith("pub:")).lower()

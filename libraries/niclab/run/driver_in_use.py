@@ -75,16 +75,13 @@ def is_of_package(run: Run, role: Role) -> bool:
 
     Args:
         run: The run.
-        role: The server. One whose system does not tell is believed.
+        role: The server.
     """
     driver, drivers = _driver(run, role), run.server(role).host.drivers
     if driver is None or driver.package is None:
         return False
     file = drivers.modinfo(driver.module).filename
-    try:
-        return file is not None and drivers.is_of_package(driver.package.name, file)
-    except NotApplicable:
-        return True
+    return file is not None and drivers.is_of_package(driver.package.name, file)
 
 
 def is_inbox(run: Run, role: Role) -> bool:

@@ -43,6 +43,11 @@ def pkg_info(arguments: list[str]) -> int:
         for name in names:
             print(f"{name:<20} {_file(name, '+COMMENT').strip()}")
         return 0
+    if "W" in letters:
+        for file in patterns:
+            for name in _owners(file):
+                print(name if "q" in letters else f"{file} was installed by package {name}")
+        return 0
     failed = 0
     for pattern in patterns:
         found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
@@ -58,15 +63,28 @@ def _show(name: str, letters: str) -> None:
     if "L" in letters:
         if "q" not in letters:
             print(f"Information for {name}:\n\nFiles:")
-        prefix = ""
-        for line in _file(name, "+CONTENTS").splitlines():
-            if line.startswith("@cwd "):
-                prefix = line.removeprefix("@cwd ").rstrip("/")
-            elif line and line[0] not in "@+":
-                print(f"{prefix}/{line}")
+        for file in _files(name):
+            print(file)
         return
     print(f"Information for {name}:\n\nComment:\n{_file(name, '+COMMENT').strip()}\n")
     print(f"\nDescription:\n{_file(name, '+DESC').strip()}\n\n")
+
+
+def _files(name: str) -> list[str]:
+    """The files that a package brought."""
+    prefix, found = "", []
+    for line in _file(name, "+CONTENTS").splitlines():
+        if line.startswith("@cwd "):
+            prefix = line.removeprefix("@cwd ").rstrip("/")
+        elif line and line[0] not in "@+":
+            found.append(f"{prefix}/{line}")
+    return found
+
+
+def _owners(file: str) -> list[str]:
+    """The packages that brought a file, with their versions."""
+    names = [f"{name}-{version}" for name, version in installed().items()]
+    return [name for name in names if file in _files(name)]
 
 
 def _file(name: str, file: str) -> str:
@@ -170,12 +188,9 @@ def pkg_delete(arguments: list[str]) -> int:
 
 
 def _delete(name: str) -> None:
-    prefix = ""
-    for line in _file(name, "+CONTENTS").splitlines():
-        if line.startswith("@cwd "):
-            prefix = line.removeprefix("@cwd ").rstrip("/")
-        elif line and line[0] not in "@+" and os.path.exists(f"{ROOT}{prefix}/{line}"):
-            os.unlink(f"{ROOT}{prefix}/{line}")
+    for file in _files(name):
+        if os.path.exists(f"{ROOT}{file}"):
+            os.unlink(f"{ROOT}{file}")
     shutil.rmtree(f"{ROOT}{_DB}/{name}")
 
 
@@ -194,6 +209,8 @@ def pkg(arguments: list[str]) -> int:
         return _new_info(words[1:])
     if words[:1] == ["query"] and len(words) >= 2:
         return _query(words[1], words[2:])
+    if words[:1] == ["which"] and len(words) == 2:
+        return _which(words[1], "-q" in arguments)
     if words[:1] == ["delete"]:
         return _new_delete(words[1:])
     if words[:1] == ["install"]:
@@ -223,6 +240,16 @@ def _query(form: str, names: list[str]) -> int:
             text = text.replace(f"%{letter}", value)
         print(text)
     return 0 if found or not names else 1
+
+
+def _which(file: str, quiet: bool) -> int:
+    """As src/which.c of pkg: 70 where nobody brought the file."""
+    owners = _owners(file)
+    for name in owners:
+        print(name if quiet else f"{file} was installed by package {name}")
+    if not owners and not quiet:
+        print(f"{file} was not found in the database")
+    return 0 if owners else 70
 
 
 def _new_delete(names: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.command_words import interface_name, module_name
@@ -21,11 +22,11 @@ _PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
 _NO_SUMS = "pkg_info compares no files, and nothing of `pkg check` is read"
 _NO_RESET = "no command asks a driver to reset its card"
-_NO_OWNER = "nothing of `pkg which` is read"
 _NO_SIGNER = "a repository is signed, a package is not"
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")
 _INSTALL_TIMEOUT_S = 300
+_NOT_OF_PKG = (1, 70)
 
 _NEW, _OLD = "pkg", "pkg_info"
 
@@ -242,9 +243,20 @@ class FreeBsdDrivers(FreeBsdCommands):
     def package_signer(self, name: str) -> str | None:
         raise NotApplicable(f"{self.name}: package {name}: FreeBSD: {_NO_SIGNER}")
 
-    @not_available(_NO_OWNER)
+    @emulated("`pkg which`, or `pkg_info -W`")
     def is_of_package(self, name: str, file: str) -> bool:
-        raise NotApplicable(f"{self.name}: is {file} of package {name}? FreeBSD: {_NO_OWNER}")
+        """Did an installed package bring this module file?
+
+        Nobody brought it: pkg(8) ends with EX_SOFTWARE or 1 then (src/which.c), pkg_info with 0 (info/perform.c).
+        """
+        self._named(name)
+        new = self._tool() == _NEW
+        command = f"{'pkg which -q' if new else 'pkg_info -qW'} {shlex.quote(file)}"
+        result = self._try(command)
+        nobody = not result.stdout.strip() and result.exit_status in (_NOT_OF_PKG if new else (0,))
+        if result.stderr.strip() or not (nobody or (result.stdout.strip() and result.exit_status == 0)):
+            raise self._failed(command, result)
+        return name in {line.rpartition("-")[0] for line in result.stdout.split()}
 
     def _change(self, command: str, name: str) -> Attempt[Package | None]:
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)

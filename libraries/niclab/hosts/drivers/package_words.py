@@ -91,9 +91,13 @@ _MIRROR = (
 )
 _SKIPPED = "Ignoring repositories|Skipping repository|index files failed|Failed to (?:obtain|synchronize)"
 
+_DPKG_OWN = r"^dpkg: error processing (?:package |archive )?(?:\S*/)?NAME(?:[:_]\S*)? \(-\S+\):\n"
+_OVERWRITES = " *trying to overwrite (?:directory )?'"
+"""A file is another package's, too: it may be of the wrong place, or a package that should not be on the server."""
+
 APT = ToolWords(
     unknown="Version '.*' for '.*' was not found|Unable to locate package|has no installation candidate",
-    own=r"^dpkg: error processing (?:package |archive )?(?:\S*/)?NAME(?:[:_]\S*)? \(-\S+\):\n"
+    own=rf"{_DPKG_OWN}(?!{_OVERWRITES})"
     r"(?! *(?:dependency problems|cannot access archive|package is in a very bad|.*(?:interrupted|killed by)))"
     r"|\A(?!(?s:.*)^dpkg: error processing)(?s:.*)^Errors were encountered while processing:\n"
     r"(?: .*\n)*? (?:\S*/)?NAME(?:[:_].*)?$",
@@ -102,18 +106,21 @@ APT = ToolWords(
     "|section with no Package|unauthenticated packages|cannot be authenticated"
     "|dpkg: unrecoverable|parsing file '/var/lib/dpkg",
     needs=r"^ NAME(?::\w+)? : (?:.*\n {3,})*?"
-    r"(?:.*but it is not installable|.*but .* is to be installed|(?:Conflicts|Breaks): )",
+    r"(?:.*but it is not installable|.*but .* is to be installed|(?:Conflicts|Breaks): )"
+    rf"|{_DPKG_OWN}{_OVERWRITES}",
     others=r"^ (?!NAME[ :])\S+ : (?:Pre)?Depends: |^dpkg: error processing (?!.*NAME\S* \()|very bad inconsistent"
     r"|dependency problems|cannot access archive|\A(?!(?s:.*)NAME)(?s:.*)^Errors were encountered while processing:$",
 )
 
 RPM_SCRIPT = r"Error in \S+ scriptlet in rpm package NAME(?:-\d|\s|$)|%\w+\(NAME-\d[^)]*\) scriptlet failed"
 _RPM_OWN = (
-    rf"{RPM_SCRIPT}|NAME-\d.* is (?:not signed|unsigned)|NAME-\d\S*: .*[Ss]ignature.*: BAD|from install of\s+NAME-\d"
-    r"|conflicts between attempted installs of (?:.* and )?NAME-\d"
+    rf"{RPM_SCRIPT}|NAME-\d.* is (?:not signed|unsigned)|NAME-\d\S*: .*[Ss]ignature.*: BAD"
     r"|NAME-\d\S* (?:is intended for a different|does not have a compatible arch)"
 )
-_RPM_NEEDS = r"nothing provides .* needed by (?:the to be installed )?NAME-\d|NAME-\d\S* conflicts with "
+_RPM_NEEDS = (
+    r"nothing provides .* needed by (?:the to be installed )?NAME-\d|NAME-\d\S* conflicts with "
+    r"|from install of\s+NAME-\d|conflicts between attempted installs of (?:.* and )?NAME-\d"
+)
 _RPM_OTHERS = r"nothing provides .* needed by |\) scriptlet failed|scriptlet in rpm package "
 _RPM_LACKS = (
     rf"{_SKIPPED}|rpmdb|cannot open Packages|exclude filtering|is needed by \(installed\)"
@@ -146,14 +153,14 @@ ZYPPER = ToolWords(
 )
 PKG = ToolWords(
     unknown="No packages available to install matching|can't stat package file",
-    own=r"wrong architecture|NAME-\S+ conflicts with |package '?NAME-\S+ conflicts with "
+    own=r"wrong architecture"
     r"|\A(?!(?s:.*)\] (?:Installing|Upgrading|Reinstalling|Downgrading|Deinstalling) (?!NAME-))(?s:.*)"
     r"(?:(?:INSTALL|UPGRADE) script failed|install script returned error)",
     lacks="unable to fetch|: Not Found$|Error updating repositories|Unable to update repository|No active remote"
     "|Authentication error|No trusted public keys|Service Unavailable|Internal Server Error|Bad Gateway"
     "|Gateway Time|sqlite|disk image is malformed|is locked|locked or vital|[Nn]ewer FreeBSD version"
     "|repository .* (?:contains packages for|cannot be)|repository is not signed|meta file is",
-    needs="NAME-\\S+ has a missing dependency",
+    needs=r"NAME-\S+ has a missing dependency|NAME-\S+ conflicts with ",
     others="has a missing dependency| script failed",
 )
 """pkg, and pkg_add before it. A script is this package's where no other package is changed with it."""
