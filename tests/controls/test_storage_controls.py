@@ -168,6 +168,7 @@ for f in /sys/class/iscsi_session/session*/targetname; do [ ! -e $f ] || echo se
 for f in /sys/block/sd*; do [ ! -e $f ] || echo disk; done
 for f in /sys/kernel/config/target/iscsi/iqn.* /sys/kernel/config/target/core/rd_mcp_*; do
 [ ! -e $f ] || echo target; done
+for f in /etc/iscsi/nodes/iqn.* /var/lib/iscsi/nodes/iqn.*; do [ ! -e $f ] || echo node; done
 for f in /tmp/niclab.*; do [ ! -e $f ] || echo folder; done
 ! grep -qs niclab /proc/mounts || echo mount
 ! grep -qs niclab /var/lib/nfs/etab || echo export
@@ -181,7 +182,7 @@ KILLS = {
         "peer",
         f"cat {STORE}/v0/statistics/scsi_lu/num_cmds 2>/dev/null || echo 0",
         100,
-        {"dut": {"session", "disk"}, "peer": {"target"}},
+        {"dut": {"session", "disk", "node"}, "peer": {"target"}},
         ("volumes are offered over iSCSI", "session of iqn"),
     ),
     "nfs": Kill(
