@@ -68,8 +68,9 @@ class Storage(BenchLibrary):
 
         Raises:
             CardFailure: The card damages data or loses frames that its port counts, or is slower than in accepted runs.
-            BenchFault: The dut has no open-iscsi, the peer cannot offer the target, the session goes another way,
-                counts disagree, a run fails, or the bench may be why a baseline is missed.
+            BenchFault: The dut has no open-iscsi, the peer cannot offer the target or loses a volume of it, the session
+                goes another way, operations are cut, counts disagree, a run fails, or the bench may be why a baseline
+                is missed.
             Undecided: Nobody knows who has damaged data, failed operations or lost segments, if the target or the card
                 is slow, or the runs cannot tell.
             NotApplicable: The sheet asks for no load over iSCSI, or a server does not run Linux.

@@ -20,9 +20,12 @@ import test_negative_controls as negative
 import test_offload_controls as offload
 import test_peer_controls as peer
 import test_rpm_controls as rpm
+import test_storage_controls as storage
 import test_switch_controls as switch
 import test_throughput_controls as throughput
 import test_vendor_controls as vendor
+
+from niclab.report.verdicts import Verdict
 
 CARD, BENCH, UNDECIDED = "CardFailure", "BenchFault", "Undecided"
 _NONE = "no control injects it"
@@ -213,7 +216,28 @@ def declared() -> list[Declared]:
     peers = [
         Declared(f"card:peer.p0 {defect}", once, BENCH, f"{proof}[{defect}]", peer.BROADCOM) for defect in peer.OF_PEER
     ]
-    return [*cards, *rates, *links, *peers, *_others(), *_one_each(), *_software()]
+    return [*cards, *rates, *links, *peers, *_others(), *_one_each(), *_software(), *_storage()]
+
+
+def _storage() -> list[Declared]:
+    """Targets, disks and ways to them, lost frames, and slow ends."""
+    proof = "test_storage_controls.py::test_a_trouble_of_the_bench_or_a_loss_is_nothing_of_the_cards"
+    slow = "test_storage_controls.py::TestSlow::"
+    target, writes = (
+        f"{slow}test_a_slow_target_is_not_charged_to_the_card",
+        f"{slow}test_slow_writes_are_the_cards_where_its_rate_proves_it",
+    )
+    kinds = {Verdict.BENCH_FAULT: BENCH, Verdict.UNDECIDED: UNDECIDED}
+    disks, rows = frozenset({storage.ISCSI}), list[Declared]()
+    for name, each in storage.TROUBLES.items():
+        defect = f"{each.where} {each.does}" if ":" in each.where else f"storage:{each.where} {name}"
+        rows.append(Declared(defect, disks, kinds[each.verdict], f"{proof}[{name}]", storage.BROADCOM))
+    return [
+        *rows,
+        Declared("storage:peer target takes one command at a time", disks, UNDECIDED, target, storage.BROADCOM),
+        Declared("card:dut tx-slow=800", disks, UNDECIDED, writes, storage.BROADCOM),
+        Declared("card:dut tx-slow=800", frozenset({storage.SENDS}), CARD, writes, storage.BROADCOM),
+    ]
 
 
 def _software() -> list[Declared]:

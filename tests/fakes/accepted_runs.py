@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.run.run import Run
 from niclab.stats import baselines, measurements
@@ -10,8 +12,13 @@ from niclab.stats.baselines import Accepting, BaselineStore
 
 def accept_day(taken: Run, day: int) -> None:
     """Accept what the run has measured as figures of the ``day``-th of a month; the run forgets them with the first."""
-    folder = taken.run_dir.parent
-    kept, measured_now = folder / "measured.json", taken.run_dir / measurements.FILE
+    accept_measured(taken.run_dir, day)
+
+
+def accept_measured(run_dir: Path, day: int) -> None:
+    """Accept what the run in a folder has measured, in the same way."""
+    folder = run_dir.parent
+    kept, measured_now = folder / "measured.json", run_dir / measurements.FILE
     if measured_now.exists():
         measured_now.rename(kept)
     earlier = new_run(folder / "earlier", "intel-82574l", "virtual", repository=folder)

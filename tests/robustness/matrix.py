@@ -22,7 +22,8 @@ from xml.etree import ElementTree
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONTROLS = REPOSITORY / "tests" / "controls"
 BENCH = REPOSITORY / "tests" / "virtual" / "bench"
-for _folder in (CONTROLS, BENCH, REPOSITORY / "lab" / "virtual", REPOSITORY / "libraries"):
+FAKES = REPOSITORY / "tests" / "fakes"
+for _folder in (CONTROLS, BENCH, FAKES, REPOSITORY / "lab" / "virtual", REPOSITORY / "libraries"):
     sys.path.append(str(_folder))
 
 import nightly  # noqa: E402 - as above

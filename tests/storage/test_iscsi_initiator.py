@@ -21,7 +21,8 @@ from niclab.storage.iscsi_target import VOLUME_BYTES, VOLUMES, IscsiTarget
 TARGET = IscsiTarget("iqn.2026-01.net.niclab:a", "198.18.10.2")
 BEGINS, ENDS, MAKES, UNDOES = "modprobe iscsi_tcp", "p=; c=; {", "iscsiadm -m node", "for f in /sys/class/iscsi_session"
 SHOWS = "for d in /sys/class/iscsi_session"
-DISKS = "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun in range(VOLUMES))
+WAY = "has enp1s0\nover enp1s0\n"
+DISKS = WAY + "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun in range(VOLUMES))
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def test_a_session_is_made_and_undone(taken: Run, told: dict[str, int]) -> None:
     begun, made, undone, ended = told
     assert [told[each] for each in (begun, made)] == [before + 1, before + 2]
     assert f"-p {TARGET.address}:3260" in made and "--login" in made and "noop_out_timeout' -v 15" in made
+    assert "login_timeout' -v 15" in made and "initial_login_retry_max' -v 3" in made  # 45 of the 60 s of a command
     assert "--logout" in undone and undone.count("-o delete") == 1 and "rm -rf" in ended
 
 
@@ -153,11 +155,24 @@ def test_sessions_of_others_are_left_alone(dut: Dut) -> None:
     [
         (f"address 198.18.20.1\n{DISKS}", r"comes from 198\.18\.20\.1; expected one from 198\.18\.10\.1"),
         (DISKS, "comes from no address"),
+        *(
+            (f"address 198.18.10.1\n{DISKS.replace(WAY, way)}", rf"goes over {over}; expected {has}, which has 198\.")
+            for way, over, has in (
+                ("has enp1s0\nover enp2s0\n", "enp2s0", "enp1s0"),
+                ("has enp1s0\n", "nothing", "enp1s0"),
+                ("over enp1s0\n", "enp1s0", "an interface"),
+                ("", "nothing", "an interface"),
+                (2 * WAY, "enp1s0, enp1s0", "enp1s0, enp1s0"),
+            )
+        ),
         (f"address 198.18.10.1\n{DISKS.replace('disk 7', 'disk 9')}", r"has disks of \{.*; expected 8 of 1310720"),
         (f"address 198.18.10.1\n{DISKS}".replace(f"{VOLUME_BYTES // 512}", "9", 1), r"has disks of \{0: 4608,"),
         (f"address 198.18.10.1\n{DISKS.rpartition('disk')[0]}", "dut: 8 disks of iqn.* not within"),
     ],
-    ids=["wrong port", "no address", "strange LUN", "other size", "missing LUN"],
+    ids=[
+        *("wrong port", "no address", "another interface", "no route", "no interface", "no way", "two sessions"),
+        *("strange LUN", "other size", "missing LUN"),
+    ],
 )
 def test_a_session_that_is_not_the_one_is_the_benchs_fault_and_undone(
     bench: FakeBench, taken: Run, told: dict[str, int], shown: str, words: str
@@ -177,9 +192,9 @@ def test_a_dut_without_open_iscsi_is_the_benchs_fault(bench: FakeBench, taken: R
         require_installed(taken)
 
 
-@pytest.mark.parametrize("text", ["disk 0 vda 5120\n", "disk x sda 5120\n", "address none\n", "gossip\n"])
+@pytest.mark.parametrize("text", ["disk 0 vda 5120\n", "disk x sda 5120\n", "address none\n", "over \n", "gossip\n"])
 def test_other_words_of_a_session_are_refused(text: str) -> None:
-    with pytest.raises(ReadError, match="expected an address, or a disk"):
+    with pytest.raises(ReadError, match="expected an address, an interface, or a disk"):
         read_session(text)
 
 

@@ -14,7 +14,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.storage import iscsi_target
-from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, offering
+from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, gone, offering
 from niclab.transports.ssh.ssh_records import Result
 
 BEGIN, LOOK, DO = "modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"
@@ -54,6 +54,26 @@ def test_two_targets_share_an_address_and_no_volume(bench: FakeBench, taken: Run
             assert (second.name, second.address) == (f"{first.name}.2", first.address)
     made, others, *_ = told
     assert not set(re.findall(r"/v[0-9]+", made)) & set(re.findall(r"/v[0-9]+", others))
+
+
+def test_a_volume_that_a_target_has_lost_is_named(
+    bench: FakeBench, taken: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iscsi_target, "TARGETS", str(tmp_path))
+    target = IscsiTarget("iqn.a:b", "198.18.10.2")
+    luns = tmp_path / "iscsi/iqn.a:b/tpgt_1/lun"
+    for place in range(VOLUMES):
+        (luns / f"lun_{place}").mkdir(parents=True)
+        (luns / f"lun_{place}/volume").touch()
+
+    def shell(command: str) -> str:
+        return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+
+    bench.ssh[Role.PEER].replies[f"[ -e {tmp_path}"] = shell
+    assert gone(taken, target) == []
+    for place in (3, 7):
+        (luns / f"lun_{place}/volume").unlink()
+    assert gone(taken, target) == [f"peer: iqn.a:b has no LUN {place}; expected all of 8" for place in (3, 7)]
 
 
 def test_a_kernel_without_a_target_is_the_benchs_fault(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:

@@ -42,6 +42,7 @@ class Program:
 
     def __init__(self, bench: FakeBench) -> None:
         self.damaged = self.failed = 0
+        self.gone = list[str]()
         self.overhead = 1.05
         self.plans = list[dict[str, Any]]()
         self.total = {"bytes_read": 0, "bytes_written": 0}
@@ -113,7 +114,11 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
             ZERO, disk_read_bytes=read, disk_written_bytes=written, target_read_bytes=read, target_written_bytes=written
         )
 
-    for name, value in {"offering": offering, "attached": attached, "IscsiAgent": lambda _: made}.items():
+    def gone(*_: object) -> list[str]:
+        return made.gone
+
+    fakes = {"offering": offering, "attached": attached, "IscsiAgent": lambda _: made, "gone": gone}
+    for name, value in fakes.items():
         monkeypatch.setattr(iscsi_workloads, name, value)
     monkeypatch.setattr(iscsi_workloads.iscsi_counts, "look", look)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.loopback_bps", lambda *_: 1e9)
@@ -171,6 +176,24 @@ def test_damage_is_charged_to_whoever_damages_frames(
         judge(taken, answers)
     monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
     with pytest.raises(Undecided, match=r"2 (blocks|operations).*such as block 7.*nobody knows where"):
+        judge(taken, answers)
+
+
+def test_operations_that_fail_without_their_volume_are_the_benchs_fault(
+    taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A card that damages frames is charged all the same."""
+    program.gone, program.failed = ["peer: iqn.a:b has no LUN 3"], 2
+    answers = measured(taken)
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(BenchFault, match=r"2 operations failed, such as block 7; .*; peer: iqn\.a:b has no LUN 3$"):
+        judge(taken, answers)
+
+    def by_the_card(*_: object) -> None:
+        raise CardFailure("dut.p0 damages frames")
+
+    monkeypatch.setattr(delivery, "once_in_order", by_the_card)
+    with pytest.raises(CardFailure, match="damages frames"):
         judge(taken, answers)
 
 

@@ -37,7 +37,7 @@ ANSWERS = {
     Role.DUT: {
         **dict.fromkeys(("modprobe iscsi_tcp", "iscsiadm -m node", "udevadm settle", "command -v"), ""),
         **dict.fromkeys(("if [ -r /proc/fs/nfsd", "rpcinfo -p", "mkdir -p /tmp/niclab.nfs", "rpc.nfsd --no-nfs"), ""),
-        f"for d in {SESSIONS}": f"address 198.18.10.1\n{DISKS}",
+        f"for d in {SESSIONS}": f"address 198.18.10.1\nhas niclab0\nover niclab0\n{DISKS}",
     },
     Role.PEER: dict.fromkeys(("modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"), ""),
 }

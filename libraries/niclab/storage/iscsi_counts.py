@@ -19,6 +19,8 @@ OTHERS_BYTES = _MIB
 """Assumption: what the system itself may read of the disks meanwhile, such as partition tables."""
 OTHERS_COMMANDS = 16 * VOLUMES
 """Assumption: commands other than reads and writes, such as TEST UNIT READY."""
+_OTHERS_READS = OTHERS_BYTES // 4096
+"""The system reads no less of a disk than a page at a time."""
 _TCP = "grep ^Tcp: /proc/net/snmp"
 
 
@@ -120,9 +122,16 @@ def contradictions(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
 
     Args:
         found: What disks and target have counted.
-        total: Bytes that the program has read and written, ``bytes_read`` and ``bytes_written``.
+        total: What the program has read and written: ``bytes_read`` and ``bytes_written`` in ``reads`` and
+            ``written`` operations. A disk may join some of them; where it has many more, it has cut them into shorter
+            ones than were asked for.
     """
-    problems = bytes_apart(found, total)
+    problems, asked = bytes_apart(found, total), total["reads"] + total["written"]
+    if found.disk_operations > asked + _OTHERS_READS:
+        problems.append(
+            f"transfers: {found.disk_operations} operations of the disks; expected the program's {asked}, none of them "
+            "cut (max_sectors_kb of the disks, block limits of the target)"
+        )
     if not found.disk_operations <= found.target_commands <= found.disk_operations + OTHERS_COMMANDS:
         problems.append(
             f"commands: {found.target_commands} at the target; expected the disks' {found.disk_operations} operations"

@@ -2,7 +2,7 @@
 
 Unless it is asked for, no record of an interface binds the session to its port: ``iscsiadm -m iface`` loads the offload
 modules of every card that has some (open-iscsi, transport_probe_for_offload()), which would change the card under test.
-Paths have subnets of their own, and the session must come from the port's address.
+Paths have subnets of their own, and the session must come from the port's address and go out over its interface.
 
 All that it changes is in the journal before: the daemon with its folder, the session with its record.
 """
@@ -29,6 +29,8 @@ FOLDER = "/tmp/niclab.iscsi"
 PROGRAMS = ("iscsiadm", "iscsid")
 NEEDS = Needs(PROGRAMS, ("iscsi_tcp", "sd_mod"))
 DISKS_WITHIN_S = 20.0
+LOGS_IN_WITHIN_S, TRIES = 15, 3
+"""open-iscsi's own eight tries of a target that does not answer outlast the command that asks for them."""
 GIVES_UP_AFTER_S = 15
 """A session that stays broken so long fails its operations; open-iscsi's own 120 s outlast a run."""
 ANSWERS_WITHIN_S = 15
@@ -46,10 +48,13 @@ _SECTOR = 512
 class SessionDisks:
     """A session as the kernel shows it.
 
-    ``addresses``: local ones of its connections; ``disks``: name of the disk and its size in bytes by LUN.
+    ``addresses``: local ones of its connections; ``has_address``: interfaces that have these; ``goes_over``: those over
+    which frames to the target leave; ``disks``: name of the disk and its size in bytes by LUN.
     """
 
     addresses: tuple[str, ...]
+    has_address: tuple[str, ...]
+    goes_over: tuple[str, ...]
     disks: dict[int, tuple[str, int]]
 
 
@@ -139,7 +144,9 @@ def log_in(target: IscsiTarget, record: str = DEFAULT) -> str:
         _node(target, record),
         {
             "node.startup": "manual",
+            "node.session.initial_login_retry_max": TRIES,
             "node.session.timeo.replacement_timeout": GIVES_UP_AFTER_S,
+            "node.conn[0].timeo.login_timeout": LOGS_IN_WITHIN_S,
             "node.conn[0].timeo.noop_out_timeout": ANSWERS_WITHIN_S,
             "node.session.auth.authmethod": "None",
         },
@@ -180,7 +187,10 @@ def session_command(target: IscsiTarget) -> str:
   [ -e "$d/targetname" ] || continue
   read -r v < "$d/targetname"; [ "$v" = {target.name} ] || continue
   for f in "$d"/device/../iscsi_host/host*/ipaddress; do
-    {{ read -r v < "$f"; }} 2>/dev/null && printf 'address %s\\n' "$v"
+    {{ read -r v < "$f"; }} 2>/dev/null || continue
+    printf 'address %s\\n' "$v"
+    ip -o addr show to "$v" | sed -n 's/^[0-9]*: *\\([^ ]*\\) .*/has \\1/p'
+    ip -o route get {target.address} from "$v" | sed -n 's/.* dev \\([^ ]*\\).*/over \\1/p'
   done
   for b in "$d"/device/target*/*:*:*:*/block/*; do
     [ -b "/dev/${{b##*/}}" ] || continue
@@ -198,15 +208,17 @@ def read_session(text: str) -> SessionDisks:
     Raises:
         ReadError: A line is none that it prints.
     """
-    addresses, disks = list[str](), dict[int, tuple[str, int]]()
+    words, disks = {"address": list[str](), "has": list[str](), "over": list[str]()}, dict[int, tuple[str, int]]()
     for line in text.splitlines():
         if match := re.fullmatch(r"disk ([0-9]+) (sd[a-z]+) ([0-9]+)", line):
             disks[int(match[1])] = (match[2], int(match[3]) * _SECTOR)
-        elif match := re.fullmatch(r"address ([0-9a-f.:]+)", line):
-            addresses.append(match[1])
+        elif match := re.fullmatch(r"(address(?= [0-9a-f.:]+$)|has|over) (\S+)", line):
+            words[match[1]].append(match[2])
         else:
-            raise ReadError(f"iSCSI session: {line!r}; expected an address, or a disk with LUN, name and sectors")
-    return SessionDisks(tuple(addresses), disks)
+            raise ReadError(
+                f"iSCSI session: {line!r}; expected an address, an interface, or a disk with LUN, name and sectors"
+            )
+    return SessionDisks(tuple(words["address"]), tuple(words["has"]), tuple(words["over"]), disks)
 
 
 def _session(dut: Server, target: IscsiTarget) -> SessionDisks:
@@ -219,6 +231,11 @@ def _require_sound(dut: Server, target: IscsiTarget, found: SessionDisks, addres
         raise BenchFault(
             f"{dut.name}: the session of {target.name} comes from {', '.join(found.addresses) or 'no address'}; "
             f"expected one from {address} (bench file)"
+        )
+    if len(found.goes_over) != 1 or found.goes_over != found.has_address:
+        raise BenchFault(
+            f"{dut.name}: the session of {target.name} goes over {', '.join(found.goes_over) or 'nothing'}; expected "
+            f"{', '.join(found.has_address) or 'an interface'}, which has {address} (route to {target.address})"
         )
     sizes = {lun: size for lun, (_, size) in found.disks.items()}
     wanted = dict.fromkeys(range(len(target.volumes)), VOLUME_BYTES)

@@ -86,6 +86,22 @@ def volume(number: int) -> str:
     return f"{STORE}/v{number}"
 
 
+def gone(run: Run, target: IscsiTarget) -> list[str]:
+    """Return the volumes that a target has lost since it was made, in words.
+
+    Args:
+        run: The current run.
+        target: The target.
+
+    Raises:
+        BenchFault: The server of the target does not answer.
+    """
+    peer, places = run.server(Role.PEER), range(len(target.volumes))
+    looks = [f"[ -e {_group(target)}/lun/lun_{place}/volume ] || echo {place}" for place in places]
+    lost = peer.run("\n".join([*looks, ":"])).stdout.split()
+    return [f"{peer.name}: {target.name} has no LUN {each}; expected all of {len(places)}" for each in lost]
+
+
 def require_port_free(peer: Server, address: str) -> None:
     """Require that nobody listens where a target of the lab is to listen.
 
@@ -99,6 +115,11 @@ def require_port_free(peer: Server, address: str) -> None:
     for line in peer.host.links.listeners(PORT):
         if any(f" {each}:{PORT} " in line for each in (address, *_ANY)):
             raise BenchFault(f"{peer.name}: {' '.join(line.split())}; expected nobody at {address}:{PORT}")
+
+
+def _group(target: IscsiTarget) -> str:
+    """The folder of the portal group of a target."""
+    return f"{TARGETS}/iscsi/{target.name}/tpgt_1"
 
 
 def _require_free(peer: Server, target: IscsiTarget) -> None:
@@ -119,7 +140,7 @@ def _require_free(peer: Server, target: IscsiTarget) -> None:
 
 def _do(target: IscsiTarget) -> str:
     """The commands that make volumes, target, portal and LUNs; every initiator of the path may log in (demo mode)."""
-    group = f"{TARGETS}/iscsi/{target.name}/tpgt_1"
+    group = _group(target)
     steps = ["set -e"]
     for number in target.volumes:
         steps += [
@@ -140,7 +161,7 @@ def _do(target: IscsiTarget) -> str:
 def _undo(target: IscsiTarget) -> str:
     """The commands that remove all of it, in whatever state it is: also after a boot, which leaves none."""
     own = f"{TARGETS}/iscsi/{target.name}"
-    group, volumes = f"{own}/tpgt_1", " ".join(map(volume, target.volumes))
+    group, volumes = _group(target), " ".join(map(volume, target.volumes))
     return "\n".join(
         (
             f"[ ! -d {group} ] || echo 0 > {group}/enable || :",

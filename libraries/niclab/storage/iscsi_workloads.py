@@ -30,7 +30,7 @@ from niclab.storage.iscsi_counts import IscsiCounts, contradictions
 from niclab.storage.iscsi_initiator import attached, require_installed
 from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
 from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
-from niclab.storage.iscsi_target import offering
+from niclab.storage.iscsi_target import gone, offering
 from niclab.storage.resent import RESENT_PART, judged
 from niclab.storage.server_needs import require_linux
 from niclab.storage.storage_figures import Binding, PathFigures, binding, ceilings, medians
@@ -136,6 +136,7 @@ class IscsiAnswer(Answer):
         counts: What disks, target and TCP have counted.
         problems: Where counts disagree, in words.
         damaged: Data that were not those written, and operations that failed, in words.
+        gone: What the target has lost meanwhile, in words, where anything is damaged.
     """
 
     subject: str
@@ -143,6 +144,7 @@ class IscsiAnswer(Answer):
     counts: IscsiCounts
     problems: tuple[str, ...]
     damaged: tuple[str, ...]
+    gone: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [f"{self.subject}: {self.counts}", *(f"{self.subject}: {each}" for each in self.problems)]
@@ -221,7 +223,8 @@ def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
             ending.callback(agent.end)  # before the session: it has the disks open
             client = IscsiClient(agent, disks, secrets.token_hex(8))
             loads = _Loads(run, path, client, BUDGETS[profile], tell)
-            answers.append(loads.asked(facts.workloads, disks, is_first=not answers))
+            found = loads.asked(facts.workloads, disks, is_first=not answers)
+            answers.append(replace(found, gone=tuple(gone(run, target))) if found.damaged else found)
     for answer in answers:
         _note(run, answer)
     return answers
@@ -237,11 +240,12 @@ def judge(run: Run, answers: Sequence[IscsiAnswer], say: Tell) -> None:
 
     Raises:
         CardFailure: The card damages frames, or loses many that its port counts, or a baseline is missed.
-        BenchFault: The peer damages frames, counts disagree, or the bench may be why a baseline is missed.
+        BenchFault: The peer damages frames, the target has lost a volume, counts disagree, or the bench may be why a
+            baseline is missed.
         Undecided: Nobody damages frames, many segments are lost somewhere, or the runs cannot tell.
     """
     for answer in answers:
-        damage.require_undamaged(run, answer, say)
+        damage.require_undamaged(run, answer, say, answer.gone)
     problems = [f"{answer.subject}: {each}" for answer in answers for each in answer.problems]
     if problems:
         raise BenchFault("\n".join(problems))
