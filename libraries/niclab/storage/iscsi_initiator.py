@@ -10,9 +10,10 @@ All that it changes is in the journal before: the daemon with its folder, the se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault
@@ -29,6 +30,7 @@ FOLDER = "/tmp/niclab.iscsi"
 PROGRAMS = ("iscsiadm", "iscsid")
 NEEDS = Needs(PROGRAMS, ("iscsi_tcp", "sd_mod"))
 DISKS_WITHIN_S = 20.0
+GIVES_UP_SETTING = "node.session.timeo.replacement_timeout"
 GIVES_UP_AFTER_S = 15
 """A session that stays broken so long fails its operations; open-iscsi's own 120 s outlast a run."""
 ANSWERS_WITHIN_S = 15
@@ -66,13 +68,16 @@ def require_installed(run: Run) -> None:
 
 
 @contextmanager
-def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[str, ...]]:
+def attached(
+    run: Run, path: BenchPath, target: IscsiTarget, settings: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[tuple[str, ...]]:
     """Log in to a target through the dut's port of a path inside the ``with`` block; yields its disks by LUN.
 
     Args:
         run: The current run.
         path: The path.
         target: The target, with volumes of the lab alone.
+        settings: Settings of open-iscsi by name, where they are others than those of a session of the lab.
 
     Raises:
         BenchFault: The session cannot be made, goes through another port, or has other disks than the target.
@@ -83,7 +88,7 @@ def attached(run: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[s
             undoing.enter_context(put_back(run, dut, dut.name, "iscsid is started where none listens", end_daemon()))
         dut.run(f"modprobe iscsi_tcp || exit 1\n{begin_daemon()}")
         undoing.enter_context(put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target)))
-        dut.run(log_in(target))
+        dut.run(log_in(target, settings))
         until(
             lambda: len(_session(dut, target).disks) >= len(target.volumes),
             within=DISKS_WITHIN_S,
@@ -120,19 +125,21 @@ fi
 rm -rf {FOLDER}"""
 
 
-def log_in(target: IscsiTarget) -> str:
+def log_in(target: IscsiTarget, settings: Mapping[str, int] = MappingProxyType({})) -> str:
     """Return the commands that make the record of a target, and log in.
 
     Args:
         target: The target.
+        settings: Settings of open-iscsi by name, where they are others than these.
     """
     node, values = (
         _node(target),
         {
             "node.startup": "manual",
-            "node.session.timeo.replacement_timeout": GIVES_UP_AFTER_S,
+            GIVES_UP_SETTING: GIVES_UP_AFTER_S,
             "node.conn[0].timeo.noop_out_timeout": ANSWERS_WITHIN_S,
             "node.session.auth.authmethod": "None",
+            **settings,
         },
     )
     updates = [f"{node} -o update -n '{name}' -v {value}" for name, value in values.items()]
