@@ -19,6 +19,7 @@ class MultipathStorage(BenchLibrary):
     The first path of the bench file is preferred. Operations may wait for its loss for as long as open-iscsi takes to
     find it and to fail them, which is no time of the card; it is charged where a path with a link carries nothing.
 
+    | `Lose The Preferred Path Of The Disks` | by=cable-or-link |
     | `Multipath Disks Should Survive The Loss Of A Path` | by=cable-or-link |
     | `Multipath Disks Should Use A Path That Returns` | by=cable-or-link |
     """

@@ -97,7 +97,7 @@ INCLUDED_PATHS = [
     for root in ("", "/usr")
     for name in ("dm-mod", "dm-multipath", "dm-round-robin", "dm-service-time")
 ]
-"""Of the excluded ones."""
+"""Those of the excluded paths that are kept: modules of disks over two paths."""
 INITRD_MODULES = ["virtio_pci", "virtio_blk", "ext4", "crc32c_generic"]
 ROOT_SIZE = "2G"  # sparse: what is not written takes no room
 TOOLS = {

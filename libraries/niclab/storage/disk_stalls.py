@@ -67,7 +67,7 @@ class Stall:
 
     @property
     def found(self) -> str:
-        """What was measured, in words."""
+        """The measured wait and failed operations, in words."""
         counts = self.counts
         words = f"no operation ended for {self.silent_ms:.0f} ms, the slowest took {self.slowest_ms:.0f} ms (with no "
         words += f"link failing up to {self.usual_ms:.0f} ms), "
@@ -76,7 +76,7 @@ class Stall:
 
     @property
     def words(self) -> str:
-        """What was measured and expected, in words."""
+        """The same, and the limit, in words."""
         words = f"{self.subject}, {self.event}: {self.found}; expected at most {self.limit_ms} ms, none failed "
         return words + f"({self.source})"
 

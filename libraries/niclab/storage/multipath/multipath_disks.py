@@ -112,7 +112,7 @@ class MultipathDisks:
 
     @property
     def client(self) -> IscsiClient:
-        """What loads the maps.
+        """The client that loads the maps.
 
         Raises:
             BenchFault: There are none.

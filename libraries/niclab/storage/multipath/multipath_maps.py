@@ -39,6 +39,7 @@ _SERIAL = "6e69636c61622e6d756c7469"
 (Linux, drivers/target/target_core_spc.c, spc_gen_naa_6h_vendor_specific())."""
 _NAME = f"36001405{_SERIAL}"
 """Begin of the name of a map: NAA, and the company of the kernel's target (ibid.)."""
+BLOCK = "/sys/block"
 _LISTENS = "grep -q multipathd /proc/net/unix"
 _SECTOR = 512
 _MOST = 16
@@ -82,7 +83,7 @@ def require_free(dut: Server) -> None:
     Raises:
         BenchFault: One does.
     """
-    if dut.ssh.run(_LISTENS).succeeded:
+    if dut.run(f"! {_LISTENS} || echo listens").stdout:
         raise BenchFault(
             f"{dut.name}: a multipathd runs; expected none, as the lab starts its own "
             "(systemctl disable --now multipathd.socket multipathd)"
@@ -201,7 +202,7 @@ if [ "$c" = multipathd ]; then
   kill "$p"; n=0
   while [ -d "/proc/$p" ]; do n=$((n+1)); [ $n -le 100 ] || kill -9 "$p" || exit 1; sleep 0.1; done
 fi
-for f in /sys/block/dm-*/dm/name; do
+for f in {BLOCK}/dm-*/dm/name; do
   {{ [ -e "$f" ] && read -r v < "$f"; }} || continue
   case $v in {_NAME}?) dmsetup remove --retry "$v" || exit 1 ;; esac
 done
@@ -210,10 +211,10 @@ rm -rf {FOLDER}"""
 
 def status_command() -> str:
     """Return the command that shows the kernel's maps, and the disks by device number."""
-    return """dmsetup status --target multipath || exit 1
-for f in /sys/block/sd*/dev; do
+    return f"""dmsetup status --target multipath || exit 1
+for f in {BLOCK}/sd*/dev; do
   [ -e "$f" ] || continue
-  read -r v < "$f"; f=${f%/dev}; printf 'disk %s %s\\n' "$v" "${f##*/}"
+  read -r v < "$f"; f=${{f%/dev}}; printf 'disk %s %s\\n' "$v" "${{f##*/}}"
 done"""
 
 
