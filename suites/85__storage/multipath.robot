@@ -9,14 +9,14 @@ Suite Teardown    Disconnect The Disks
 Test Teardown     Restore The Preferred Path Of The Disks
 Test Timeout      1 h
 
+Test Tags         allure.severity:critical    slow    req:DEL-03/multipath
+
 
 *** Test Cases ***
 Disks Over Two Paths Survive The Loss Of A Path
-    [Tags]    allure.severity:critical    slow    req:DEL-03/multipath
     [Setup]    Both Paths Of The Disks Should Be Ready
     Multipath Disks Should Survive The Loss Of A Path    by=cable-or-link
 
 Disks Over Two Paths Use A Path That Returns
-    [Tags]    allure.severity:critical    slow    req:DEL-03/multipath
     [Setup]    Lose The Preferred Path Of The Disks    by=cable-or-link
     Multipath Disks Should Use A Path That Returns    by=cable-or-link
