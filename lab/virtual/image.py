@@ -95,7 +95,7 @@ EXCLUDED_PATHS = [
 INCLUDED_PATHS = [
     f"{root}/lib/modules/*/kernel/drivers/md/{name}.ko*"
     for root in ("", "/usr")
-    for name in ("dm-mod", "dm-multipath", "dm-round-robin", "dm-service-time")
+    for name in ("dm-mod", "dm-multipath", "dm-round-robin")
 ]
 """Those of the excluded paths that are kept: modules of disks over two paths."""
 INITRD_MODULES = ["virtio_pci", "virtio_blk", "ext4", "crc32c_generic"]

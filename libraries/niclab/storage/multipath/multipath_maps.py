@@ -27,7 +27,9 @@ from niclab.storage.server_needs import Needs, missing
 
 FOLDER = "/tmp/niclab.multipath"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
-NEEDS = Needs(("multipathd", "dmsetup", "unshare"), ("dm-multipath", "dm-round-robin"))
+NEEDS = Needs(("multipathd", "dmsetup", "unshare"), ("dm-multipath", "dm-round-robin", "scsi_dh_alua"))
+"""The last one for the daemon's table of devices, in which the kernel's target has ``hardware_handler "1 alua"``
+(``multipath -t``)."""
 FAILS_PATH_AFTER_S = 5
 """The daemon's default for ``fast_io_fail_tmo`` (multipath.conf(5)): a session that stays broken so long fails its
 operations, and the kernel does them over another path."""
@@ -180,7 +182,7 @@ def begin_daemon(preferred: str) -> str:
         preferred: Address of the target whose path is preferred.
     """
     own = f"echo $$ > {FOLDER}/pid && mount --bind {FOLDER}/etc /etc && exec multipathd -d -s"
-    return f"""modprobe -a dm-multipath dm-round-robin || exit 1
+    return f"""modprobe -a dm-multipath dm-round-robin scsi_dh_alua || exit 1
 mkdir -p {FOLDER}/etc/multipath && printf '%s\\n' {shlex.quote(configuration(preferred))} \\
   > {FOLDER}/etc/multipath.conf || exit 1
 # it is a process of its own from here on: its output must not hold the connection to the server open
