@@ -19,7 +19,7 @@ from niclab.storage.multipath import multipath_maps
 from niclab.storage.multipath.multipath_maps import DiskMap, mapped, read_status, require_installed, serials
 
 NAMES = tuple(f"36001405{each}" for each in serials(2))
-BEGINS, ENDS, SHOWS, RUNS = "modprobe -a dm-multipath", "p=; c=; {", "dmsetup status", "! grep -q multipathd"
+BEGINS, ENDS, SHOWS, RUNS = "modprobe -a dm-multipath", "m=; c=; {", "dmsetup status", "! grep -q multipathd"
 SECTORS = VOLUME_BYTES // 512
 DISKS = "".join(f"disk 8:{16 * number} sd{letter}\n" for number, letter in enumerate("abcd"))
 
@@ -187,7 +187,9 @@ def until_named(pid: str) -> None:
 def test_a_daemon_that_does_not_listen_is_an_error(dut: Dut, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multipath_maps, "_LISTENS", "false")
     dut._program("sleep", ":")
-    assert dut.begin() == 1 and dut.end() == 0
+    assert dut.begin() == 1
+    (dut.folder / "bin/sleep").unlink()
+    assert dut.end() == 0
 
 
 def test_a_process_that_has_got_the_number_of_the_daemon_is_spared(dut: Dut) -> None:

@@ -199,10 +199,10 @@ def end_daemon() -> str:
 
     A map outlives its daemon.
     """
-    return f"""p=; c=; {{ read -r p < {FOLDER}/pid && read -r c < "/proc/$p/comm"; }} 2>/dev/null
+    return f"""m=; c=; {{ read -r m < {FOLDER}/pid && read -r c < "/proc/$m/comm"; }} 2>/dev/null
 if [ "$c" = multipathd ]; then
-  kill "$p"; n=0
-  while [ -d "/proc/$p" ]; do n=$((n+1)); [ $n -le 100 ] || kill -9 "$p" || exit 1; sleep 0.1; done
+  kill "$m"; n=0
+  while [ -d "/proc/$m" ]; do n=$((n+1)); [ $n -le 100 ] || exit 1; sleep 0.1; done
 fi
 for f in {BLOCK}/dm-*/dm/name; do
   {{ [ -e "$f" ] && read -r v < "$f"; }} || continue
