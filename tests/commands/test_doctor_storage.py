@@ -58,7 +58,7 @@ FAULTS: list[tuple[str, str, Spoil, str, str]] = [
     ("peer", "iscsi", lambda _, peer: peer.update({LISTENS: "tcp LISTEN 0 256  [::]:3260  [::]:*\n"}),
         "; expected nobody at 198.18.10.2:3260", "end whatever else"),
     ("dut", "multipath", lambda dut, _: dut.update({"command -v multipathd": "dmsetup\nmodule dm-multipath\n"}),
-        "dut: has no dmsetup, module dm-multipath; expected multipathd, dmsetup", "install multipath-tools (Debian;"),
+        "dut: has no dmsetup, module dm-multipath; expected multipathd", "install multipath-tools (Debian;"),
     ("dut", "multipath", lambda dut, _: dut.update({RUNS: "listens\n"}),
         "dut: a multipathd runs; expected none", "systemctl disable --now multipathd.socket multipathd"),
     ("dut", "nfs", lambda dut, _: dut.update({"command -v exportfs": "rpc.nfsd\n"}),

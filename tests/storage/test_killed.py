@@ -95,15 +95,12 @@ def test_disks_over_two_paths_with_a_lost_link(
     bench: FakeBench, taken: Run, undone: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The link returns before the maps end, and these before their sessions."""
-    before, names = len(changes(taken.journal)), [f"36001405{each}" for each in multipath_maps.serials(2)]
-    groups = "A 0 1 0 8:0 A 0 E 0 1 0 8:0 A 0"
-    maps = [f"{name}: 0 {VOLUME_BYTES // 512} multipath 2 0 0 0 2 1 {groups}\n" for name in names]
+    before = len(changes(taken.journal))
     bench.ssh[Role.DUT].replies |= dict.fromkeys(("! grep -q multipathd", "modprobe -a dm-multipath"), "")
     bench.ssh[Role.DUT].replies |= {
-        "dmsetup status": f"{''.join(maps)}disk 8:0 sda\n",
         f"for d in {SESSIONS}": lambda command: _session("198.18.10.1" if ":a ]" in command else "198.18.11.1"),
     }
-    monkeypatch.setattr(multipath_maps, "_require_sound", lambda *_: None)
+    monkeypatch.setattr(multipath_maps, "_await_maps", lambda *_: None)
     monkeypatch.setattr(multipath_disks, "IscsiAgent", lambda _: SimpleNamespace(end=lambda: None))
     facts = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
     taken.card = taken.card.model_copy(update={"iscsi": facts})

@@ -27,7 +27,7 @@ from niclab.storage.server_needs import Needs, missing
 
 FOLDER = "/tmp/niclab.multipath"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
-NEEDS = Needs(("multipathd", "dmsetup", "unshare"), ("dm-multipath", "dm-round-robin", "scsi_dh_alua"))
+NEEDS = Needs(("multipathd", "dmsetup", "setsid", "unshare"), ("dm-multipath", "dm-round-robin", "scsi_dh_alua"))
 """The last one for the daemon's table of devices, in which the kernel's target has ``hardware_handler "1 alua"``
 (``multipath -t``)."""
 FAILS_PATH_AFTER_S = 5
@@ -119,27 +119,23 @@ def mapped(run: Run, paths: Sequence[Sequence[str]], preferred: str) -> Iterator
     with put_back(run, dut, dut.name, "multipathd is started, and maps disks", end_daemon()):
         dut.run(begin_daemon(preferred))
         names = [f"{_NAME}{number:x}" for number in range(len(paths[0]))]
-        try:
-            until(
-                lambda: len(look(dut)) >= len(names),
-                within=MAPS_WITHIN_S,
-                what=f"{dut.name}: {len(names)} maps",
-                every=0.5,
-                error=NotInTime,
-            )
-        except NotInTime as error:
-            said, found = dut.run(f"tail -c 400 {FOLDER}/said").stdout.strip(), len(look(dut))
-            raise BenchFault(f"{dut.name}: multipathd makes {found} maps; expected {len(names)}: {said}") from error
+        _await_maps(dut, dict(zip(names, zip(*paths, strict=True), strict=True)))
         dut.run("udevadm settle --timeout=40")
-        _require_sound(dut, dict(zip(names, zip(*paths, strict=True), strict=True)))
         yield tuple(names)
 
 
-def _require_sound(dut: Server, wanted: Mapping[str, Sequence[str]]) -> None:
-    found = {each.name: (each.size, sorted(each.active)) for each in look(dut)}
+def _await_maps(dut: Server, wanted: Mapping[str, Sequence[str]]) -> None:
+    """Wait until there are the maps of these disks, by name, and no others of the lab."""
     expected = {name: (VOLUME_BYTES, sorted(disks)) for name, disks in wanted.items()}
-    if found != expected:
-        raise BenchFault(f"{dut.name}: multipathd has made {found}; expected {expected}")
+
+    def found() -> dict[str, tuple[int, list[str]]]:
+        return {each.name: (each.size, sorted(each.active)) for each in look(dut)}
+
+    try:
+        until(lambda: found() == expected, within=MAPS_WITHIN_S, what=f"{dut.name}: maps", every=0.5, error=NotInTime)
+    except NotInTime as error:
+        said = dut.run(f"tail -c 400 {FOLDER}/said").stdout.strip()
+        raise BenchFault(f"{dut.name}: multipathd has made {found()}; expected {expected}. It says: {said}") from error
 
 
 def configuration(preferred: str) -> str:
@@ -186,7 +182,7 @@ def begin_daemon(preferred: str) -> str:
 mkdir -p {FOLDER}/etc/multipath && printf '%s\\n' {shlex.quote(configuration(preferred))} \\
   > {FOLDER}/etc/multipath.conf || exit 1
 # it is a process of its own from here on: its output must not hold the connection to the server open
-unshare -m sh -c '{own}' </dev/null >{FOLDER}/said 2>&1 &
+setsid unshare -m sh -c '{own}' </dev/null >{FOLDER}/said 2>&1 &
 n=0
 until {_LISTENS}; do
   n=$((n+1)); [ $n -le 100 ] || {{ cat {FOLDER}/said >&2; exit 1; }}
