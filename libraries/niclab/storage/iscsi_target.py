@@ -91,7 +91,7 @@ def offering_too(run: Run, path: BenchPath, first: IscsiTarget) -> Iterator[Iscs
     _require_free(peer, target)
     require_port_free(peer, target.address)
     with put_back(run, peer, peer.name, "volumes are offered over another path", _remove_target(target)):
-        peer.run(f"set -e\n{_make_target(target)}")
+        peer.run(_make_target(target))
         yield target
 
 
@@ -144,11 +144,11 @@ def _require_free(peer: Server, target: IscsiTarget, *others: str) -> None:
 
 
 def _do(target: IscsiTarget) -> str:
-    return f"set -e\n{_make_volumes(target)}\n{_make_target(target)}"
+    return f"{_make_volumes(target)}\n{_make_target(target)}"
 
 
 def _make_volumes(target: IscsiTarget) -> str:
-    steps = list[str]()
+    steps = ["set -e"]
     for place, number in enumerate(target.volumes):
         steps += [
             f"mkdir -p {volume(number)}",
@@ -163,7 +163,7 @@ def _make_volumes(target: IscsiTarget) -> str:
 def _make_target(target: IscsiTarget) -> str:
     """The commands that make target, portal and LUNs; every initiator of the path may log in (demo mode)."""
     group = f"{TARGETS}/iscsi/{target.name}/tpgt_1"
-    steps = [f"mkdir -p {group}"]
+    steps = ["set -e", f"mkdir -p {group}"]
     for place, number in enumerate(target.volumes):
         lun = f"{group}/lun/lun_{place}"
         steps += [f"mkdir {lun}", f"ln -s {volume(number)} {lun}/volume"]

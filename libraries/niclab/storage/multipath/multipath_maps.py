@@ -85,7 +85,8 @@ def require_free(dut: Server) -> None:
     Raises:
         BenchFault: One does.
     """
-    if dut.run(f"! {_LISTENS} || echo listens").stdout:
+    look = f"! {_LISTENS} || echo listens"
+    if dut.run(look).stdout:
         raise BenchFault(
             f"{dut.name}: a multipathd runs; expected none, as the lab starts its own "
             "(systemctl disable --now multipathd.socket multipathd)"
