@@ -143,6 +143,10 @@ TESTS = {
     "disks over iSCSI by the card's engine": ("Disks Over iSCSI By The Card's Engine Match Those By Software",),
     "disks over iSCSI on a congested SAN": ("Disks Over iSCSI Lose Nothing But What A Congested Switch Discards",),
     "a link that fails and returns under disks over iSCSI": ("Disks Over iSCSI Survive The Loss And Return Of A Link",),
+    "a path of two that fails and returns under disks over iSCSI": (
+        "Disks Over Two Paths Survive The Loss Of A Path",
+        "Disks Over Two Paths Use A Path That Returns",
+    ),
 }
 """Line of the page -> the tests of the suites that judge it."""
 ROUND_TRIPS = "round trips of single frames, p50 to p99.9"

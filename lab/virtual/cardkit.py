@@ -76,7 +76,8 @@ def ensure(base: Path, card: str) -> Kit:
     with (cache / "card.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         built = modules.ensure(base)
-        initrd = cache / f"card-{_digest(kernel, [built, *_recipe()])}" / "initrd.cpio"
+        tables = f"{kernel} of {base.name}"  # of depmod: they are of the image's own modules too
+        initrd = cache / f"card-{_digest(tables, [built, *_recipe()])}" / "initrd.cpio"
         if not initrd.exists():
             with _made_whole(initrd.parent) as folder:
                 _make_initrd(folder, base, kernel, built)
@@ -91,9 +92,9 @@ def _recipe() -> list[Path]:
     return [HERE / "vendor", HERE / "modules.py", Path(__file__)]
 
 
-def _digest(kernel: str, paths: list[Path]) -> str:
-    """Hash of the kernel's name and of what is in the paths (16 hex digits)."""
-    digest = hashlib.sha256(kernel.encode())
+def _digest(name: str, paths: list[Path]) -> str:
+    """Hash of a name and of what is in the paths (16 hex digits)."""
+    digest = hashlib.sha256(name.encode())
     for path in paths:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file() and "__pycache__" not in file.parts:

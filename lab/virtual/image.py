@@ -52,6 +52,7 @@ PACKAGES = [
     "iperf3",
     "iproute2",
     "iputils-ping",
+    "multipath-tools",
     "netperf",
     "nfs-kernel-server",
     "open-iscsi",
@@ -89,7 +90,19 @@ EXCLUDED_PATHS = [
             "drivers/net/ethernet/sfc/siena",  # would take the cards of the virtual driver of that name from it
         )
     ),
+    # programs that udev would run for each disk over iSCSI: multipathd has all it needs of a disk from udev's own rules
+    *(
+        f"{root}/lib/udev/rules.d/{name}.rules"
+        for root in ("", "/usr")
+        for name in ("55-scsi-sg3_id", "58-scsi-sg3_symlink", "60-multipath")
+    ),
 ]
+INCLUDED_PATHS = [
+    f"{root}/lib/modules/*/kernel/drivers/md/{name}.ko*"
+    for root in ("", "/usr")
+    for name in ("dm-mod", "dm-multipath", "dm-round-robin")
+]
+"""Those of the excluded paths that are kept: modules of disks over two paths."""
 INITRD_MODULES = ["virtio_pci", "virtio_blk", "ext4", "crc32c_generic"]
 ROOT_SIZE = "2G"  # sparse: what is not written takes no room
 TOOLS = {
@@ -184,6 +197,7 @@ def _build(suite: str, target: Path, log: Path) -> None:
 
 def _bootstrap(suite: str, work: Path, output: object) -> None:
     options = [f"--dpkgopt=path-exclude={path}" for path in EXCLUDED_PATHS]
+    options += [f"--dpkgopt=path-include={path}" for path in INCLUDED_PATHS]  # dpkg: the last one that fits counts
     release, _, added = suite.partition("+")
     command = [
         "mmdebstrap",

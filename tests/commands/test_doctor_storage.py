@@ -15,6 +15,7 @@ from niclab.run.run import Run
 FACTS = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
 LIMITS = NfsLimits(udp_fraction_of_line_rate=0.25, source="a document")
 LISTENS, THREADS = "ss -Hlntup sport = :3260", "if [ -r /proc/fs/nfsd"
+RUNS = "! grep -q multipathd"
 Spoil = Callable[[dict[str, str], dict[str, str]], object]
 
 
@@ -27,7 +28,7 @@ def asked(bench: FakeBench, taken: Run) -> tuple[dict[str, str], dict[str, str]]
     answers = []
     for role in (Role.DUT, Role.PEER):
         replies = bench.ssh[role].replies
-        replies |= {"command -v": "", "modprobe -n": "", LISTENS: "", THREADS: ""}
+        replies |= {"command -v": "", "modprobe -n": "", LISTENS: "", THREADS: "", RUNS: ""}
         answers.append(replies)
     return answers[0], answers[1]
 
@@ -41,6 +42,7 @@ def test_a_bench_that_has_all_is_well(taken: Run, asked: object) -> None:
     assert asked and [str(each).split()[:3] for each in found] == [
         ["ok", "dut", "iscsi"],
         ["ok", "peer", "iscsi"],
+        ["ok", "dut", "multipath"],
         ["ok", "dut", "nfs"],
     ]
     assert found[1].seen == "module configfs, module target_core_mod, module iscsi_target_mod, 20480 KiB of memory"
@@ -55,6 +57,10 @@ FAULTS: list[tuple[str, str, Spoil, str, str]] = [
         "peer: tcp LISTEN 0 256 198.18.11.2:3260 0.0.0.0:*; expected nobody at 198.18.11.2:3260", "end whatever else"),
     ("peer", "iscsi", lambda _, peer: peer.update({LISTENS: "tcp LISTEN 0 256  [::]:3260  [::]:*\n"}),
         "; expected nobody at 198.18.10.2:3260", "end whatever else"),
+    ("dut", "multipath", lambda dut, _: dut.update({"command -v multipathd": "dmsetup\nmodule dm-multipath\n"}),
+        "dut: has no dmsetup, module dm-multipath; expected multipathd", "install multipath-tools (Debian;"),
+    ("dut", "multipath", lambda dut, _: dut.update({RUNS: "listens\n"}),
+        "dut: a multipathd runs; expected none", "systemctl disable --now multipathd.socket multipathd"),
     ("dut", "nfs", lambda dut, _: dut.update({"command -v exportfs": "rpc.nfsd\n"}),
         "dut: has no rpc.nfsd; expected an NFS server", "install nfs-kernel-server"),
     ("dut", "nfs", lambda dut, _: dut.update({THREADS: "8\n"}),
@@ -69,7 +75,7 @@ def test_each_lack_is_found_and_mended_by_name(
 ) -> None:  # fmt: skip
     for replies in asked:
         replies.pop("command -v")
-        replies |= {"command -v iscsiadm": "", "command -v exportfs": ""}
+        replies.update(dict.fromkeys(("command -v iscsiadm", "command -v multipathd", "command -v exportfs"), ""))
     spoil(*asked)
     (found,) = [each for each in examine_storage(taken) if each.fault]
     assert (found.subject, found.what) == (subject, what)
@@ -80,7 +86,7 @@ def test_a_listener_at_another_address_is_nobodys_business(
     taken: Run, asked: tuple[dict[str, str], dict[str, str]]
 ) -> None:
     asked[1][LISTENS] = "tcp LISTEN 0 256  198.18.10.20:3260  0.0.0.0:*\n"
-    assert [each.fault for each in examine_storage(taken)] == ["", "", ""]
+    assert [each.fault for each in examine_storage(taken)] == ["", "", "", ""]
 
 
 def test_a_sheet_that_asks_for_nothing_is_not_looked_at(bench: FakeBench, taken: Run) -> None:

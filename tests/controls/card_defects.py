@@ -7,7 +7,7 @@ leaves the server ill needs a ``power_cycle`` afterwards.
 
 from __future__ import annotations
 
-from defect import ALTEON, BROADCOM, EMULEX, Defect, red
+from defect import ALTEON, BROADCOM, EMULEX, X520, Defect, red
 from frame_defects import FRAME_DEFECTS
 
 GRO, VLAN_STRIP, LRO = "16", "64", "512"
@@ -60,6 +60,8 @@ EEPROM, DUMPED, BLINKED = (
 )
 DISKS = "Disks Over iSCSI Survive The Loss And Return Of A Link"
 FILES = "Reads Over NFS Survive The Loss And Return Of A Link"
+PATH_LOST = "Disks Over Two Paths Survive The Loss Of A Path"
+PATH_BACK = "Disks Over Two Paths Use A Path That Returns"
 
 DEFECTS = (
     *FRAME_DEFECTS,
@@ -273,6 +275,14 @@ DEFECTS = (
     *(
         Defect(ALTEON, fault, red(FILES), "no call was answered for", tests=(FILES, CARRIES), into=FILES, full=True)
         for fault in (("cable:b", "silent"), ("cable:a", "carrier_delay_s=8"))
+    ),  # a path that is left, or that returns, and carries nothing, and one that returns too late
+    *(
+        Defect(X520, fault, red(test), says, tests=(PATH_LOST, PATH_BACK, CARRIES), into=test, full=True)
+        for test, fault, says in (
+            (PATH_LOST, ("cable:b", "silent"), "0 of 10 pings answered"),
+            (PATH_BACK, ("cable:a.dut", "silent"), "0 of 10 pings answered"),
+            (PATH_BACK, ("cable:a", "carrier_delay_s=8"), "has no carrier after 5000 ms"),
+        )
     ),
     Defect(
         # before the warm restart it is the link of a power-on

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ALTEON, BROADCOM, EMULEX = "alteon-acenic", "broadcom-bcm57810", "emulex-oce11102"
+X520 = "intel-x520"
 
 
 @dataclass(frozen=True)

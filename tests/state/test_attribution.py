@@ -38,6 +38,7 @@ def test_the_last_command_about_the_value_names_the_test() -> None:
         (Leftover("dut", "packages", "ethtool", "1", "absent"), "apt-get remove ethtool"),
         (Leftover("dut", "bond7", "interface", "absent", "bond"), "ip link add dev bond7 type bond"),
         (Leftover("dut", "iscsi", "node iqn.a", "absent", "present"), "iscsiadm -m node -T iqn.a -o new"),
+        (Leftover("dut", "iscsi", "map 36001405", "absent", "present"), "exec multipathd -d -s"),
         (Leftover("peer", "iscsi", "target iqn.a", "absent", "present"), "mkdir /sys/kernel/config/target/iscsi/iqn.a"),
         (Leftover("dut", "nfs", "threads", "absent", "8"), "rpc.nfsd --udp 8"),
         (

@@ -162,15 +162,17 @@ def test_iscsi_sessions_records_and_targets(tmp_path: Path) -> None:
     (tmp_path / f"target/iscsi/{target}").mkdir()
     (tmp_path / "target/core/rd_mcp_7114/v0").mkdir(parents=True)
     (tmp_path / "target/core/rd_mcp_7114/v0/udev_path").touch()
+    (tmp_path / "block/dm-0/dm").mkdir(parents=True)
+    (tmp_path / "block/dm-0/dm/name").write_text("36001405\n")
     program = linux_program(Depth.BETWEEN, [])
     places = {"/sys/class/iscsi_session": "session", "/sys/kernel/config/target": "target", "/etc/iscsi": "etc"}
-    for path, folder in {**places, "/var/lib/iscsi": "var"}.items():
+    for path, folder in {**places, "/var/lib/iscsi": "var", "/sys/block": "block"}.items():
         assert path in program
         program = program.replace(path, str(tmp_path / folder))
     done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True)
     found = read_state(done.stdout[done.stdout.index("@ iscsi") :])["iscsi"]
     names = (f"session {target}", f"node {target}", "iface niclab.a", f"target {target}", "volume rd_mcp_7114/v0")
-    assert found == dict.fromkeys(names, "present")
+    assert found == dict.fromkeys((*names, "map 36001405"), "present")
 
 
 def test_a_freebsd_server() -> None:

@@ -206,3 +206,12 @@ def test_the_daemon_of_two_sessions_is_ended_after_both(taken: Run, told: dict[s
             assert len(ends) == 1
         assert not any(command.startswith(ENDS) for command in told)
     assert len([command for command in told if command.startswith(ENDS)]) == 1
+
+
+def test_settings_of_a_session_come_last(taken: Run, told: dict[str, int]) -> None:
+    with attached(
+        taken, taken.bench.paths[0], TARGET, settings={"node.session.timeo.replacement_timeout": 5, "node.x": 3}
+    ):
+        pass
+    (made,) = [command for command in told if "-o new" in command]
+    assert "replacement_timeout' -v 5" in made and "'node.x' -v 3" in made and "replacement_timeout' -v 15" not in made

@@ -14,7 +14,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.storage import iscsi_target
-from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, gone, offering
+from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, gone, offering, offering_too
 from niclab.transports.ssh.ssh_records import Result
 
 BEGIN, LOOK, DO = "modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"
@@ -50,7 +50,7 @@ def test_two_targets_share_an_address_and_no_volume(bench: FakeBench, taken: Run
     path = taken.bench.paths[0]
     with offering(taken, path) as first:
         bench.ssh[Role.PEER].replies["ss -Hlntup"] = f"tcp LISTEN 0 256  {first.address}:3260  0.0.0.0:*\n"
-        with offering(taken, path, range(VOLUMES, 2 * VOLUMES), first) as second:
+        with offering(taken, path, range(VOLUMES, 2 * VOLUMES), after=first) as second:
             assert (second.name, second.address) == (f"{first.name}.2", first.address)
     made, others, *_ = told
     assert not set(re.findall(r"/v[0-9]+", made)) & set(re.findall(r"/v[0-9]+", others))
@@ -156,3 +156,20 @@ def test_the_volumes_of_another_target_stay(tmp_path: Path, monkeypatch: pytest.
 def test_volumes_have_numbers_of_the_server_and_places_of_the_target() -> None:
     made = iscsi_target._do(IscsiTarget("iqn.a:b", "198.18.11.2", range(8, 10)))
     assert "rd_mcp_7114/v8 " in made and "/lun/lun_1\n" in made and "/lun/lun_8" not in made and "/v0" not in made
+
+
+def test_a_second_target_offers_the_volumes_of_the_first(taken: Run, told: dict[str, int]) -> None:
+    first, second = taken.bench.paths
+    with offering(taken, first, range(2), ("ab0", "ab1")) as target, offering_too(taken, second, target) as other:
+        assert (other.address, other.volumes) == ("198.18.11.2", range(2)) and other.name != target.name
+    made, too, undone, ended = told
+    assert [told[each] for each in (made, too)] == [told[made], told[made] + 1]
+    assert "echo ab1 > /sys/kernel/config/target/core/rd_mcp_7114/v1/wwn/vpd_unit_serial" in made
+    assert "rd_pages" not in too and "ln -s /sys/kernel/config/target/core/rd_mcp_7114/v1 " in too and other.name in too
+    assert other.name in undone and "rd_mcp_7114" not in undone and target.name in ended and "rd_mcp_7114/v1" in ended
+
+
+def test_volumes_have_no_serial_number_by_themselves(taken: Run, told: dict[str, int]) -> None:
+    with offering(taken, taken.bench.paths[0]):
+        pass
+    assert not any("vpd_unit_serial" in command for command in told)

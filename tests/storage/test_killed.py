@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from fake_parts import changes
 from stacking import install
 
 from niclab.bench.records import Role
+from niclab.card import IscsiFacts, IscsiLoad
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.links.failure import Cause
 from niclab.links.link_loss import MemberLink
@@ -20,6 +22,8 @@ from niclab.run.run import Run
 from niclab.storage import iscsi_initiator
 from niclab.storage.iscsi_initiator import SESSIONS, attached
 from niclab.storage.iscsi_target import TARGETS, VOLUME_BYTES, VOLUMES, IscsiTarget, offering
+from niclab.storage.multipath import multipath_disks, multipath_maps
+from niclab.storage.multipath.multipath_disks import MultipathDisks
 from niclab.storage.nfs.nfs_server import serving
 from niclab.transports.ssh.ssh_records import Result
 
@@ -27,6 +31,7 @@ DISKS = "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun 
 STEPS = {
     f"for f in {SESSIONS}": "session",
     "p=; c=; {": "daemon",
+    "m=; c=; {": "maps",
     f"[ ! -d {TARGETS}/iscsi": "target",
     "{ [ ! -e /proc/fs/nfsd/threads ]": "export",
     "ip link delete": "bond",
@@ -84,6 +89,32 @@ def test_disks_over_bonds_with_a_lost_link(bench: FakeBench, taken: Run, undone:
     taken.journal.undo_all(taken.undo).raise_if_failed()
     assert undone == ["session", "daemon", "target", "bond", "bond"]
     assert bench.pulled() == set() and len(changes(taken.journal)) <= before
+
+
+def test_disks_over_two_paths_with_a_lost_link(
+    bench: FakeBench, taken: Run, undone: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link returns before the maps end, and these before their sessions."""
+    before = len(changes(taken.journal))
+    bench.ssh[Role.DUT].replies |= dict.fromkeys(("! grep -q multipathd", "modprobe -a dm-multipath"), "")
+    bench.ssh[Role.DUT].replies |= {
+        f"for d in {SESSIONS}": lambda command: _session("198.18.10.1" if ":a ]" in command else "198.18.11.1"),
+    }
+    monkeypatch.setattr(multipath_maps, "_await_maps", lambda *_: None)
+    monkeypatch.setattr(multipath_disks, "IscsiAgent", lambda _: SimpleNamespace(end=lambda: None))
+    facts = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+    taken.card = taken.card.model_copy(update={"iscsi": facts})
+    disks = taken.part(MultipathDisks)
+    disks.connect()
+    disks.lose(Cause.CABLE, lambda _: None)
+    assert undone == [] and bench.pulled() == {"a"}
+    taken.journal.undo_all(taken.undo).raise_if_failed()
+    assert undone == ["maps", "session", "session", "daemon", "target", "target"]
+    assert bench.pulled() == set() and len(changes(taken.journal)) <= before
+
+
+def _session(address: str) -> str:
+    return f"address {address}\n" + "".join(DISKS.splitlines(keepends=True)[:2])
 
 
 def test_a_file_that_is_served(taken: Run, undone: list[str]) -> None:

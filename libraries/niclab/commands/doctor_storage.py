@@ -10,11 +10,16 @@ from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.storage import iscsi_initiator, iscsi_target
+from niclab.storage.multipath import multipath_maps
 from niclab.storage.nfs import nfs_server
 from niclab.storage.server_needs import Needs, missing
 
 _INITIATOR = "install open-iscsi (Debian; iscsi-initiator-utils elsewhere); without it no test loads disks over iSCSI"
 _TARGET = "install the modules of the kernel's own target; end whatever else listens at port 3260"
+_MULTIPATH = (
+    "install multipath-tools (Debian; device-mapper-multipath elsewhere), and: systemctl disable --now "
+    "multipathd.socket multipathd; without it no test loses a path of disks"
+)
 _NFS = "install nfs-kernel-server (Debian; nfs-utils elsewhere), and: systemctl disable --now nfs-server"
 
 
@@ -30,6 +35,8 @@ def examine_storage(run: Run) -> Iterator[Finding]:
     if run.card.iscsi is not None:
         yield look_at(dut.name, "iscsi", lambda: _has(dut, iscsi_initiator.NEEDS), _INITIATOR)
         yield look_at(peer.name, "iscsi", lambda: _target(run, peer), _TARGET)
+        if len(run.bench.paths) > 1:
+            yield look_at(dut.name, "multipath", lambda: _maps(dut), _MULTIPATH)
     if run.card.limits.nfs is not None:
         yield look_at(dut.name, "nfs", lambda: _serves(dut), _NFS)
 
@@ -44,6 +51,11 @@ def _target(run: Run, peer: Server) -> str:
     for path in run.bench.paths:
         iscsi_target.require_port_free(peer, str(run.bench.address(run.bench.end(path, Role.PEER)).ip))
     return _has(peer, iscsi_target.NEEDS)
+
+
+def _maps(dut: Server) -> str:
+    multipath_maps.require_free(dut)
+    return _has(dut, multipath_maps.NEEDS)
 
 
 def _serves(dut: Server) -> str:

@@ -91,7 +91,7 @@ def _is_about(left: Leftover, command: str) -> bool:
     if left.subject == "nfs":
         return bool(words & {"exportfs", "rpc.nfsd", "mount"})
     if left.subject == "iscsi":
-        return "iscsiadm" in words or "/sys/kernel/config/target" in command
+        return bool(words & {"iscsiadm", "multipathd"}) or "/sys/kernel/config/target" in command
     if left.subject not in words:
         return False
     key, *more = left.key.split()

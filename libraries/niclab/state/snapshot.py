@@ -90,7 +90,7 @@ _ON_DEMAND = (
     "bonding|8021q|garp|mrp|stp|llc|bridge|tls|af_packet\\w*|\\w*_diag|sch_\\w+|tcp_\\w+|nf_\\w+|nft_\\w+|x_tables"
     "|ip6?_tables|libcrc32c|crc\\w+|ipmi_\\w+|if_lagg|if_vlan|if_infiniband|nfs\\w*|lockd|sunrpc|auth_rpcgss|grace"
     "|fscache|netfs"
-    "|iscsi\\w*|libiscsi\\w*|scsi_\\w+|sd_mod|sg|t10_pi|target_core\\w*|uio"
+    "|iscsi\\w*|libiscsi\\w*|scsi_\\w+|sd_mod|dm_\\w+|sg|t10_pi|target_core\\w*|uio"
     "|isofs|nls_\\w+|v?fat|loop|fuse|overlay|binfmt_misc|configfs|xt_\\w+"
     "|\\w*aes\\w*|\\w*sha[0-9]+\\w*|crypt\\w+|ghash\\w*|cmac|[cg]cm|authenc\\w*"
 )

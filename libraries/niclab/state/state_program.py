@@ -98,6 +98,9 @@ for f in /sys/kernel/config/target/core/*/*/udev_path; do
   [ -e "$f" ] || continue
   f=${{f%/udev_path}}; printf 'volume %s\\tpresent\\n' "${{f#/sys/kernel/config/target/core/}}"
 done
+for f in /sys/block/dm-*/dm/name; do
+  v=; [ ! -r "$f" ] || read -r v < "$f"; [ -z "$v" ] || printf 'map %s\\tpresent\\n' "$v"
+done
 """
 
 _LINUX_FULL = """

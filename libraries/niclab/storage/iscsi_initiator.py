@@ -10,9 +10,10 @@ All that it changes is in the journal before: the daemon with its folder, the se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault
@@ -31,6 +32,7 @@ NEEDS = Needs(PROGRAMS, ("iscsi_tcp", "sd_mod"))
 DISKS_WITHIN_S = 20.0
 LOGS_IN_WITHIN_S, TRIES = 15, 3
 """open-iscsi's own eight tries of a target that does not answer outlast the command that asks for them."""
+GIVES_UP_SETTING = "node.session.timeo.replacement_timeout"
 GIVES_UP_AFTER_S = 15
 """A session that stays broken so long fails its operations; open-iscsi's own 120 s outlast a run."""
 ANSWERS_WITHIN_S = 15
@@ -74,7 +76,12 @@ def require_installed(run: Run) -> None:
 
 @contextmanager
 def attached(
-    run: Run, path: BenchPath, target: IscsiTarget, record: str = DEFAULT, address: str = ""
+    run: Run,
+    path: BenchPath,
+    target: IscsiTarget,
+    record: str = DEFAULT,
+    address: str = "",
+    settings: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[tuple[str, ...]]:
     """Log in to a target through the dut's port of a path inside the ``with`` block; yields its disks by LUN.
 
@@ -84,6 +91,7 @@ def attached(
         target: The target, with volumes of the lab alone.
         record: Name of open-iscsi's record of the interface.
         address: IP address from which the session must come; by default that of the port.
+        settings: Settings of open-iscsi by name, where they are others than those of a session of the lab.
 
     Raises:
         BenchFault: The session cannot be made, goes through another port, or has other disks than the target.
@@ -96,7 +104,7 @@ def attached(
         undoing.enter_context(
             put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target, record))
         )
-        dut.run(log_in(target, record))
+        dut.run(log_in(target, record, settings))
         until(
             lambda: len(_session(dut, target).disks) >= len(target.volumes),
             within=DISKS_WITHIN_S,
@@ -133,22 +141,24 @@ fi
 rm -rf {FOLDER}"""
 
 
-def log_in(target: IscsiTarget, record: str = DEFAULT) -> str:
+def log_in(target: IscsiTarget, record: str = DEFAULT, settings: Mapping[str, int] = MappingProxyType({})) -> str:
     """Return the commands that make the record of a target, and log in.
 
     Args:
         target: The target.
         record: Name of the record of the interface.
+        settings: Settings of open-iscsi by name, where they are others than these.
     """
     node, values = (
         _node(target, record),
         {
             "node.startup": "manual",
             "node.session.initial_login_retry_max": TRIES,
-            "node.session.timeo.replacement_timeout": GIVES_UP_AFTER_S,
+            GIVES_UP_SETTING: GIVES_UP_AFTER_S,
             "node.conn[0].timeo.login_timeout": LOGS_IN_WITHIN_S,
             "node.conn[0].timeo.noop_out_timeout": ANSWERS_WITHIN_S,
             "node.session.auth.authmethod": "None",
+            **settings,
         },
     )
     updates = [f"{node} -o update -n '{name}' -v {value}" for name, value in values.items()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault
@@ -43,38 +43,71 @@ class IscsiTarget:
     """A target that is served.
 
     ``name``: of the target; ``address``: of its server, on the path; ``volumes``: numbers of its volumes on the server,
-    by LUN.
+    by LUN; ``serials``: serial number of each volume, if they have some.
     """
 
     name: str
     address: str
     volumes: range = range(VOLUMES)
+    serials: tuple[str, ...] = ()
 
 
 @contextmanager
 def offering(
-    run: Run, path: BenchPath, volumes: range = range(VOLUMES), after: IscsiTarget | None = None
+    run: Run,
+    path: BenchPath,
+    volumes: range = range(VOLUMES),
+    serials: tuple[str, ...] = (),
+    after: IscsiTarget | None = None,
 ) -> Iterator[IscsiTarget]:
     """Offer volumes of the peer over a path inside the ``with`` block.
 
     Args:
         run: The current run.
         path: The path, at whose address the target listens.
-        volumes: Numbers of the volumes; no other target has them meanwhile.
+        volumes: Numbers of the volumes; no other target has them meanwhile, but by :func:`offering_too`.
+        serials: Serial number of each volume, by which an initiator knows it again; without one it has none.
         after: Another target, which is offered over the same path already.
 
     Raises:
         BenchFault: The peer's kernel has no target, cannot make it, or another one listens.
     """
-    peer = run.server(Role.PEER)
-    address = str(run.bench.address(run.bench.end(path, Role.PEER)).ip)
-    target = IscsiTarget(f"{after.name}.2" if after else f"{NAME}:{path.name}", address, volumes)
-    _require_free(peer, target)
+    name = f"{after.name}.2" if after else _name(path)
+    peer, target = run.server(Role.PEER), IscsiTarget(name, _address(run, path), volumes, serials)
+    _require_free(peer, target, *map(volume, volumes))
     if after is None:
-        require_port_free(peer, address)
+        require_port_free(peer, target.address)
     with put_back(run, peer, peer.name, "volumes are offered over iSCSI", _undo(target)):
         peer.run(_do(target))
         yield target
+
+
+@contextmanager
+def offering_too(run: Run, path: BenchPath, first: IscsiTarget) -> Iterator[IscsiTarget]:
+    """Offer the volumes of a target over another path as well inside the ``with`` block, by a target of its own.
+
+    Args:
+        run: The current run.
+        path: The other path.
+        first: The target that has the volumes.
+
+    Raises:
+        BenchFault: The target cannot be made, or another one listens.
+    """
+    peer, target = run.server(Role.PEER), replace(first, name=_name(path), address=_address(run, path))
+    _require_free(peer, target)
+    require_port_free(peer, target.address)
+    with put_back(run, peer, peer.name, "volumes are offered over another path", _remove_target(target)):
+        peer.run(_make_target(target))
+        yield target
+
+
+def _name(path: BenchPath) -> str:
+    return f"{NAME}:{path.name}"
+
+
+def _address(run: Run, path: BenchPath) -> str:
+    return str(run.bench.address(run.bench.end(path, Role.PEER)).ip)
 
 
 def volume(number: int) -> str:
@@ -122,7 +155,7 @@ def _group(target: IscsiTarget) -> str:
     return f"{TARGETS}/iscsi/{target.name}/tpgt_1"
 
 
-def _require_free(peer: Server, target: IscsiTarget) -> None:
+def _require_free(peer: Server, target: IscsiTarget, *others: str) -> None:
     """Require that the kernel has a target, and that none of the lab's is left."""
     begun = f"modprobe -a target_core_mod iscsi_target_mod && {{ [ -d {TARGETS} ] || mount -t configfs configfs "
     begun += f"{TARGETS.rpartition('/')[0]}; }}"
@@ -132,23 +165,33 @@ def _require_free(peer: Server, target: IscsiTarget) -> None:
             f"{peer.name}: cannot offer an iSCSI target: {asked.stderr.strip()[-200:]}; "
             "expected the modules target_core_mod and iscsi_target_mod of its kernel"
         )
-    own = [*map(volume, target.volumes), f"{TARGETS}/iscsi/{target.name}"]
+    own = [*others, f"{TARGETS}/iscsi/{target.name}"]
     left = peer.run("; ".join(f"[ ! -e {each} ] || echo {each}" for each in own)).stdout.split()
     if left:
         raise BenchFault(f"{peer.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
 
 
 def _do(target: IscsiTarget) -> str:
-    """The commands that make volumes, target, portal and LUNs; every initiator of the path may log in (demo mode)."""
-    group = _group(target)
+    return f"{_make_volumes(target)}\n{_make_target(target)}"
+
+
+def _make_volumes(target: IscsiTarget) -> str:
     steps = ["set -e"]
-    for number in target.volumes:
+    for place, number in enumerate(target.volumes):
         steps += [
             f"mkdir -p {volume(number)}",
             f"echo rd_pages={VOLUME_BYTES // _PAGE_BYTES} > {volume(number)}/control",
             f"echo 1 > {volume(number)}/enable",
         ]
-    steps.append(f"mkdir -p {group}")
+        if target.serials:
+            steps.append(f"echo {target.serials[place]} > {volume(number)}/wwn/vpd_unit_serial")
+    return "\n".join(steps)
+
+
+def _make_target(target: IscsiTarget) -> str:
+    """The commands that make target, portal and LUNs; every initiator of the path may log in (demo mode)."""
+    group = _group(target)
+    steps = ["set -e", f"mkdir -p {group}"]
     for place, number in enumerate(target.volumes):
         lun = f"{group}/lun/lun_{place}"
         steps += [f"mkdir {lun}", f"ln -s {volume(number)} {lun}/volume"]
@@ -160,18 +203,28 @@ def _do(target: IscsiTarget) -> str:
 
 def _undo(target: IscsiTarget) -> str:
     """The commands that remove all of it, in whatever state it is: also after a boot, which leaves none."""
-    own = f"{TARGETS}/iscsi/{target.name}"
-    group, volumes = _group(target), " ".join(map(volume, target.volumes))
     return "\n".join(
         (
-            f"[ ! -d {group} ] || echo 0 > {group}/enable || :",
-            f"for f in {group}/lun/lun_*; do rm -f $f/volume || exit 1; done",
-            # the folders, each after what is in it
-            f"for f in {group}/np/* {group}/lun/lun_* {group} {own} {volumes}; do",
+            _remove_target(target),
+            f"for f in {' '.join(map(volume, target.volumes))}; do",
             "  [ ! -d $f ] || rmdir $f || exit 1",
             "done",
             # another target of the lab may have volumes there still
             f"n=; for f in {STORE}/v*; do [ ! -d $f ] || n=$f; done",
             f'[ -n "$n" ] || [ ! -d {STORE} ] || rmdir {STORE}',
+        )
+    )
+
+
+def _remove_target(target: IscsiTarget) -> str:
+    own, group = f"{TARGETS}/iscsi/{target.name}", _group(target)
+    return "\n".join(
+        (
+            f"[ ! -d {group} ] || echo 0 > {group}/enable || :",
+            f"for f in {group}/lun/lun_*; do rm -f $f/volume || exit 1; done",
+            # the folders, each after what is in it
+            f"for f in {group}/np/* {group}/lun/lun_* {group} {own}; do",
+            "  [ ! -d $f ] || rmdir $f || exit 1",
+            "done",
         )
     )

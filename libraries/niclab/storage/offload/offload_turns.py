@@ -157,7 +157,7 @@ def _sides(run: Run, path: BenchPath, engine: Engine) -> Iterator[tuple[_Side, .
     own, others = range(VOLUMES), range(VOLUMES, 2 * VOLUMES)
     with (
         offering(run, path, own) as first,
-        offering(run, path, others, first) as second,
+        offering(run, path, others, after=first) as second,
         attached(run, path, first) as by_software,
         attached(run, path, second, engine.record, engine.address) as by_engine,
         ExitStack() as ending,
