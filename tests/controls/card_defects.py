@@ -277,11 +277,13 @@ DEFECTS = (
         for fault in (("cable:b", "silent"), ("cable:a", "carrier_delay_s=8"))
     ),  # a path that is left, or that returns, and carries nothing, and one that returns too late
     *(
-        Defect(X520, fault, red(test), says, tests=(PATH_LOST, PATH_BACK, CARRIES), into=test, full=True)
-        for test, fault, says in (
-            (PATH_LOST, ("cable:b", "silent"), "0 of 10 pings answered"),
-            (PATH_BACK, ("cable:a.dut", "silent"), "0 of 10 pings answered"),
-            (PATH_BACK, ("cable:a", "carrier_delay_s=8"), "has no carrier after 5000 ms"),
+        Defect(
+            X520, fault, red(test), says, tests=(PATH_LOST, PATH_BACK, CARRIES), into=test, full=True, verdict=verdict
+        )
+        for test, fault, says, verdict in (
+            (PATH_LOST, ("cable:b", "silent"), "0 of 10 pings answered", "CardFailure"),
+            (PATH_BACK, ("cable:a.dut", "silent"), "peer.p0 (0000:81:00.0) has no carrier", "BenchFault"),
+            (PATH_BACK, ("cable:a", "carrier_delay_s=8"), "has no carrier after 5000 ms", "CardFailure"),
         )
     ),
     Defect(

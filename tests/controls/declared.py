@@ -191,7 +191,8 @@ def declared() -> list[Declared]:
     """Return every row."""
     proof = "test_card_defects.py::test_a_defect_turns_exactly_the_intended_tests_red"
     cards = [
-        Declared(" ".join(each.fault), each.red, CARD, f"{proof}[{each}]", each.card) for each in card_defects.DEFECTS
+        Declared(" ".join(each.fault), each.red, each.verdict, f"{proof}[{each}]", each.card)
+        for each in card_defects.DEFECTS
     ]
     proof = "test_throughput_controls.py::test_the_defect_turns_its_tests_red_and_no_other"
     rates = [
