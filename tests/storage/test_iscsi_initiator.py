@@ -184,6 +184,13 @@ def test_a_session_that_is_not_the_one_is_the_benchs_fault_and_undone(
     assert len(changes(taken.journal)) == before and len(told) == 4
 
 
+def test_an_engine_has_an_address_that_no_interface_has(bench: FakeBench, taken: Run, told: dict[str, int]) -> None:
+    shown = f"address 198.18.10.254\n{DISKS.replace(WAY, '')}"
+    bench.ssh[Role.DUT].replies[SHOWS] = shown
+    with attached(taken, taken.bench.paths[0], TARGET, address="198.18.10.254") as disks:
+        assert len(disks) == VOLUMES and told
+
+
 def test_a_dut_without_open_iscsi_is_the_benchs_fault(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.DUT].replies["command -v"] = ""
     require_installed(taken)

@@ -114,7 +114,8 @@ def test_disks_over_two_paths_with_a_lost_link(
 
 
 def _session(address: str) -> str:
-    return f"address {address}\n" + "".join(DISKS.splitlines(keepends=True)[:2])
+    over = "has niclab0\nover niclab0\n"
+    return f"address {address}\n{over}" + "".join(DISKS.splitlines(keepends=True)[:2])
 
 
 def test_a_file_that_is_served(taken: Run, undone: list[str]) -> None:

@@ -112,7 +112,10 @@ def attached(
             every=0.5,
         )
         found = _session(dut, target)
-        _require_sound(dut, target, found, address or str(run.bench.address(port).ip))
+        own = str(run.bench.address(port).ip)
+        _require_sound(dut, target, found, address or own)
+        if address in ("", own):  # no interface of the server has the address of a card's engine
+            _require_route(dut, target, found, own)
         dut.run("udevadm settle --timeout=40")
         yield tuple(found.disks[lun][0] for lun in sorted(found.disks))
 
@@ -235,17 +238,21 @@ def _session(dut: Server, target: IscsiTarget) -> SessionDisks:
     return read_session(dut.run(session_command(target)).stdout)
 
 
+def _require_route(dut: Server, target: IscsiTarget, found: SessionDisks, address: str) -> None:
+    """Require that the session goes out over the interface that has its address."""
+    if len(found.goes_over) != 1 or found.goes_over != found.has_address:
+        raise BenchFault(
+            f"{dut.name}: the session of {target.name} goes over {', '.join(found.goes_over) or 'nothing'}; expected "
+            f"{', '.join(found.has_address) or 'an interface'}, which has {address} (route to {target.address})"
+        )
+
+
 def _require_sound(dut: Server, target: IscsiTarget, found: SessionDisks, address: str) -> None:
     """Require that the session goes through a port, and that its disks are those of the target."""
     if found.addresses != (address,):
         raise BenchFault(
             f"{dut.name}: the session of {target.name} comes from {', '.join(found.addresses) or 'no address'}; "
             f"expected one from {address} (bench file)"
-        )
-    if len(found.goes_over) != 1 or found.goes_over != found.has_address:
-        raise BenchFault(
-            f"{dut.name}: the session of {target.name} goes over {', '.join(found.goes_over) or 'nothing'}; expected "
-            f"{', '.join(found.has_address) or 'an interface'}, which has {address} (route to {target.address})"
         )
     sizes = {lun: size for lun, (_, size) in found.disks.items()}
     wanted = dict.fromkeys(range(len(target.volumes)), VOLUME_BYTES)

@@ -111,7 +111,7 @@ def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disk
         made.did.append(f"withdraw {path.name}")
 
     @contextmanager
-    def attached(_: object, path: Any, *__: object) -> Iterator[tuple[str, ...]]:
+    def attached(_: object, path: Any, *__: object, **___: object) -> Iterator[tuple[str, ...]]:
         yield ("sda", "sdb") if path.name == "a" else ("sdc", "sdd")
         made.did.append(f"log out of {path.name} without {sorted(bench.pulled())}")
 
