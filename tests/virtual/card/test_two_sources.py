@@ -217,4 +217,4 @@ def test_the_virtual_bench_reads_sheets_for_nothing_but_what_a_vendor_ships() ->
         for path in (ROOT / "lab/virtual").rglob("*.py")
         if "cardsheet" in path.read_text() and path.name != "cardsheet.py"
     }
-    assert readers == {"cardkit.py", "cli.py", "kit.py", "medium.py", "ports.py"}
+    assert readers == {"cardkit.py", "cli.py", "kit.py", "medium.py", "ports.py", "rpmkit.py"}
