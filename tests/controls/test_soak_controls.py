@@ -42,9 +42,13 @@ def soaked(bench: Bench, results: Path, fault: tuple[str, str] | None = None) ->
 
 
 def test_a_card_that_degrades_is_found(bench: Bench, tmp_path: Path) -> None:
-    """A peer that gets slower gives the same figures: found, and undecided."""
-    status, said = soaked(bench, tmp_path, ("card:dut.p0", "degrade=10"))
-    assert status == ExitStatus.UNDECIDED and "Undecided: dut.p0 " in said
+    """A peer that gets slower gives the same rates: undecided, until answers lie in a card whose peer is in time."""
+    status, _ = soaked(bench, tmp_path, ("card:dut.p0", "degrade=10"))
+    (record,) = tmp_path.glob("soaks/*/soak.json")
+    found = json.loads(record.read_text())
+    late = any(each.startswith("CardFailure: dut.p0 ") and "got late" in each for each in found["findings"])
+    assert status == (ExitStatus.CARD_FAILURE if late else ExitStatus.UNDECIDED)
+    assert any(each.startswith("dut.p0 ") and "changed by -" in each for each in found["drifts"]), found
 
 
 def test_a_link_that_flaps_once_is_found(bench: Bench, tmp_path: Path) -> None:
