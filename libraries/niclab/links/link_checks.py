@@ -23,6 +23,7 @@ from niclab.hosts.host import Host
 from niclab.links import carrier, link_speed
 from niclab.links.path_ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.run.run import Run
+from niclab.run.watching import flap_sides
 from niclab.run.watching.standstill import blameless
 from niclab.settings import mtu
 
@@ -220,12 +221,9 @@ def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], w
 
 
 def _whose(run: Run, port: Port, found: Mapping[Port, int]) -> tuple[Blamed | None, str]:
-    if run.bench.path_of(port).through is Wiring.SWITCH:
-        if port.role is Role.DUT:
-            return None, "the port of the switch, the cable or the card"
-    elif (partner := run.bench.partner(port)) in found:
-        return None, f"{partner.name} counted {found[partner]}: the cable or either port"
-    return (Blamed.CARD if port.role is Role.DUT else Blamed.BENCH), ""
+    is_direct = run.bench.path_of(port).through is not Wiring.SWITCH
+    side, why = flap_sides.side(run.bench, port, found.get(run.bench.partner(port), 0) if is_direct else 0)
+    return side, why if side is None else ""
 
 
 def _of_every_port(run: Run, question: Callable[[Host, str], T]) -> dict[Port, T]:

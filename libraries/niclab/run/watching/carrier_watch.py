@@ -21,8 +21,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from niclab.bench.records import Port, Role, Wiring
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import BenchFault, Blamed, CardFailure, NotApplicable, Undecided
 from niclab.hosts.errors import ReadError
 from niclab.hosts.host_records import CarrierLook
 from niclab.hosts.kernel.kernel_log import KernelLook
@@ -30,11 +30,17 @@ from niclab.hosts.kernel.link_lines import link_news
 from niclab.report.evidence.runfolder import is_continued
 from niclab.report.own_checks.carrier_check import KeptCarrier, KeptPort, Unwatched, keep_carrier, kept_carrier
 from niclab.run.run import Run
+from niclab.run.watching import flap_sides
 from niclab.run.watching.carrier_looks import CarrierMoment, CarrierPair, Flap
 from niclab.run.watching.carrier_span import Rest
 from niclab.run.watching.link_touches import LinkTouches
 
 Finding = CardFailure | BenchFault | Undecided
+_VERDICTS: Mapping[Blamed | None, type[Finding]] = {
+    Blamed.CARD: CardFailure,
+    Blamed.BENCH: BenchFault,
+    None: Undecided,
+}
 _CARRIERS = "@ carriers"
 _RETURNS = 2
 """Assumption: a link that was taken down is at rest after so many times the longest return that its sheet allows."""
@@ -221,20 +227,14 @@ class CarrierWatch:
         return tuple(server.boots_seen for server in self._run.servers.values())
 
     def _blamed(self, flap: Flap, touches: LinkTouches) -> Finding:
-        port, bench = flap.port, self._run.bench
+        port = flap.port
         text = (
             f"{port.name} counted {flap.changes} changes of carrier within {flap.end_s - flap.begin_s:.0f} s in which "
             f"nobody touched a link{flap.words}; expected none"
         )
-        if port.role is Role.DUT and bench.path_of(port).through is Wiring.SWITCH:
-            return Undecided(f"{text}; the port of the switch, the cable or the card")
-        partner = bench.partner(port)
-        theirs = self._changes_of(partner, flap, touches)
-        if theirs is None:
-            return Undecided(f"{text}; nobody knows what {partner.name} counted meanwhile")
-        if theirs:
-            return Undecided(f"{text}; {partner.name} counted {theirs}: the cable or either port")
-        return (CardFailure if port.role is Role.DUT else BenchFault)(f"{text}; {partner.name} counted none")
+        theirs = self._changes_of(self._run.bench.partner(port), flap, touches)
+        side, why = flap_sides.side(self._run.bench, port, theirs)
+        return _VERDICTS[side](f"{text}; {why}")
 
     def _changes_of(self, port: Port, flap: Flap, touches: LinkTouches) -> int | None:
         """The changes at the other end around a flap; None where nobody knows."""
