@@ -9,14 +9,14 @@ second where that is shorter (RFC 6298, 2.4; Linux waits for less).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from niclab.core.decision import Decision
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import Undecided, fail_with
 from niclab.links.link_loss import MemberLink
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.storage.iscsi_connection import SessionConnection
+from niclab.storage.waits import Longest, Wait
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import Allowed, Judgement
 
@@ -24,14 +24,6 @@ LEAST_TIMER_MS = 1000
 """RFC 6298, 2.4."""
 Change = Callable[[], list[str]]
 """Changes a link; returns the bonds that do not use the right link then."""
-
-
-@dataclass(frozen=True)
-class Longest:
-    """The longest wait that a link may cause. ``source``: where it comes from, in words."""
-
-    ms: int
-    source: str
 
 
 def longest(allowed: Allowed, connection: SessionConnection) -> Longest:
@@ -46,16 +38,21 @@ def longest(allowed: Allowed, connection: SessionConnection) -> Longest:
     return Longest(2 * allowed.limit_ms + timer_ms, source)
 
 
-def judged(outcome: Decision, words: str, elsewhere: Sequence[str]) -> Judgement:
-    """Return the judgement of what was under way while a link changed.
+def judged(wait: Wait, elsewhere: Sequence[str]) -> Judgement:
+    """Return the judgement of a wait while a link of the bonds changed.
 
     Args:
-        outcome: What became of it.
-        words: The same in words.
+        wait: The wait.
         elsewhere: The bonds that do not use the right link then.
+
+    Raises:
+        Undecided: Something failed by itself, within the limit: to try again would forget it.
     """
-    missed, unknown = ([words] if outcome is each else [] for each in (Decision.MISSED, Decision.UNDECIDED))
-    return Judgement([*missed, *elsewhere], unknown)
+    missed, unknown = ([wait.words] if wait.outcome is each else [] for each in (Decision.MISSED, Decision.UNDECIDED))
+    found = Judgement([*missed, *elsewhere], unknown)
+    if wait.fails_by_itself and not found.proven:
+        raise Undecided("\n".join(found.possible))
+    return found
 
 
 def lost_and_back(run: Run, links: Failover, during: Callable[[str, Change], Judgement]) -> Judgement:

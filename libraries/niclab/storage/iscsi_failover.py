@@ -8,19 +8,20 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role
 from niclab.card import IscsiLoad
-from niclab.core.verdict import BenchFault, Undecided
+from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import iscsi_connection
 from niclab.storage.bond_links import Change, judged, longest, lost_and_back
-from niclab.storage.disk_stalls import Stall, require_whole, usual_ms
+from niclab.storage.disk_stalls import require_whole, stall, usual_ms
 from niclab.storage.iscsi_connection import SessionConnection
 from niclab.storage.iscsi_initiator import attached
-from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient
+from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient, LoadCounts
 from niclab.storage.iscsi_target import IscsiTarget, offering
 from niclab.storage.iscsi_workloads import require_asked
+from niclab.storage.waits import Wait
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
 
@@ -38,7 +39,7 @@ class _Loaded:
     allowed: Allowed
     usual_ms: float
 
-    def during(self, event: str, change: Change) -> tuple[Stall, list[str]]:
+    def during(self, event: str, change: Change) -> tuple[Wait, LoadCounts, list[str]]:
         """Load the disks while a link changes; also returns the bonds that do not use the right link then."""
         both = standstill.watch(self.run)
         with self.client.going_on(IscsiLoad.RANDOM) as end:
@@ -50,17 +51,9 @@ class _Loaded:
             elsewhere = change()
             pause(limit.ms / 1000 + SETTLED_S)
             counts = end()
-        stall = Stall(
-            subject=_SUBJECT,
-            event=event,
-            counts=counts,
-            usual_ms=self.usual_ms,
-            stood=tuple(each.ms for each in both.between(since, both.told())),
-            session=_became(before, self._connection()),
-            limit_ms=limit.ms,
-            source=limit.source,
-        )
-        return stall, elsewhere
+        stood = tuple(each.ms for each in both.between(since, both.told()))
+        session = _became(before, self._connection())
+        return stall(_SUBJECT, event, counts, self.usual_ms, stood, session, limit), counts, elsewhere
 
     def _connection(self) -> SessionConnection | None:
         port = self.run.bench.end(self.run.bench.paths[0], Role.DUT)
@@ -112,15 +105,12 @@ class DisksFailover:
     def _both(self, loaded: _Loaded) -> Judgement:
         return lost_and_back(self.run, self.links, lambda event, change: self._judged(*loaded.during(event, change)))
 
-    def _judged(self, stall: Stall, elsewhere: list[str]) -> Judgement:
-        self.run.notes.figure(stall.figure())
-        self.links.say(f"{_SUBJECT}, {stall.event}: {stall.found}")
-        if stall.counts.damaged:
-            require_whole(stall.counts, _WHAT)
-        found = judged(stall.outcome, stall.words, elsewhere)
-        if stall.fails_by_itself and not found.proven:  # to try again would forget them
-            raise Undecided("\n".join(found.possible))
-        return found
+    def _judged(self, wait: Wait, counts: LoadCounts, elsewhere: list[str]) -> Judgement:
+        self.run.notes.figure(wait.figure())
+        self.links.say(f"{_SUBJECT}, {wait.event}: {wait.found}")
+        if counts.damaged:
+            require_whole(counts, _WHAT)
+        return judged(wait, elsewhere)
 
 
 def _became(before: SessionConnection, after: SessionConnection | None) -> str:

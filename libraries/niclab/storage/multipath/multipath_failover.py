@@ -15,7 +15,7 @@ from niclab.core.wait import pause
 from niclab.links import carrier, link_checks
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.storage.disk_stalls import Stall, require_whole, usual_ms
+from niclab.storage.disk_stalls import require_whole, stall, usual_ms
 from niclab.storage.multipath.multipath_disks import (
     BACK_SOURCE,
     BACK_WITHIN_S,
@@ -23,6 +23,7 @@ from niclab.storage.multipath.multipath_disks import (
     LOST_WITHIN_S,
     MultipathDisks,
 )
+from niclab.storage.waits import Longest
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Judgement
 
@@ -161,17 +162,16 @@ class MultipathFailover:
             counts = end()
         stood = tuple(each.ms for each in both.between(since, both.told()))
         session = f"path {path.name} is used" if not wrong else "; ".join(wrong)
-        limit_ms = 1000 * LOST_WITHIN_S
-        stall = Stall(_SUBJECT, event, counts, usual, stood, session, limit_ms, LOST_SOURCE)
-        self.run.notes.figure(stall.figure())
-        self.links.say(f"{_SUBJECT}, {event}: {stall.found}")
+        wait = stall(_SUBJECT, event, counts, usual, stood, session, Longest(1000 * LOST_WITHIN_S, LOST_SOURCE))
+        self.run.notes.figure(wait.figure())
+        self.links.say(f"{_SUBJECT}, {event}: {wait.found}")
         if counts.damaged:
             require_whole(counts, _SUBJECT)
-        if stall.outcome is Decision.MET and not wrong:
+        if wait.outcome is Decision.MET and not wrong:
             return Judgement([], [])
-        self._require_answers(path, stall.words)
-        words = f"{stall.words}; pings over path {path.name} are answered"
-        if stall.fails_by_itself:  # to try again would forget them
+        self._require_answers(path, wait.words)
+        words = f"{wait.words}; pings over path {path.name} are answered"
+        if wait.fails_by_itself:  # to try again would forget them
             raise Undecided(words)
         return Judgement([], [words])
 

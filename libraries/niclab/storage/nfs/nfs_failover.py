@@ -6,83 +6,26 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
-from niclab.core.decision import Decision
-from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import iscsi_connection
-from niclab.storage.bond_links import Change, Longest, judged, longest, lost_and_back
+from niclab.storage.bond_links import Change, judged, longest, lost_and_back
 from niclab.storage.iscsi_connection import SessionConnection
 from niclab.storage.nfs.nfs_limit import want_limits
 from niclab.storage.nfs.nfs_program import ENDS_WITHIN_S
 from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, ReadsOn
 from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, require_free, serving
 from niclab.storage.server_needs import require_linux
+from niclab.storage.waits import Longest, Wait
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
 
 PORT = 2049
 """TCP port at which the kernel's NFS server listens (rpc.nfsd(8), -p)."""
-
-
-@dataclass(frozen=True)
-class _Silence:
-    """Reads during which a link failed or returned.
-
-    ``event``: what happened, in words; ``elsewhere``: bonds that did not use the right link then; ``stood``: the times
-    for which servers stood still, in ms.
-    """
-
-    event: str
-    reads: ReadsOn
-    elsewhere: tuple[str, ...]
-    stood: tuple[int, ...]
-    limit: Longest
-
-    @property
-    def silent_ms(self) -> float:
-        return 1000 * self.reads.silent_s
-
-    @property
-    def fails_by_itself(self) -> bool:
-        """Did calls fail although no server stood still for as long as the client waits for the last answers?"""
-        return bool(self.reads.failed) and max(self.stood, default=0) < 1000 * ENDS_WITHIN_S
-
-    @property
-    def outcome(self) -> Decision:
-        if self.silent_ms - sum(self.stood) > self.limit.ms:
-            return Decision.MISSED
-        is_good = self.silent_ms <= self.limit.ms and not self.reads.failed
-        return Decision.MET if is_good else Decision.UNDECIDED
-
-    @property
-    def found(self) -> str:
-        reads = self.reads
-        words = f"no call was answered for {self.silent_ms:.0f} ms, {reads.failed} of {reads.reads + reads.failed} "
-        words += f"failed{f', such as {reads.example}' if reads.failed and reads.example else ''}"
-        return words + (f"; servers stood still for {sum(self.stood)} ms" if self.stood else "")
-
-    @property
-    def judgement(self) -> Judgement:
-        words = f"reads over NFS, {self.event}: {self.found}; expected at most {self.limit.ms} ms, none failed "
-        words += f"({self.limit.source})"
-        return judged(self.outcome, words, self.elsewhere)
-
-    def figure(self) -> NotedFigure:
-        return NotedFigure(
-            kind=FigureKind.FAILOVER,
-            subject=f"reads over NFS, {self.event}",
-            found=self.found,
-            expected=f"at most {self.limit.ms} ms without an answer",
-            source=self.limit.source,
-            outcome=self.outcome,
-            unit="ms",
-            value=self.silent_ms,
-            at_most=self.limit.ms,
-        )
+_SUBJECT = "reads over NFS"
 
 
 def require_asked(run: Run) -> None:
@@ -133,11 +76,11 @@ class NfsFailover:
             client = NfsClient(agent, export, self.links.say)
 
             def during(event: str, change: Change) -> Judgement:
-                return self._judged(self._read(client, export, allowed, event, change))
+                return self._judged(client, export, allowed, event, change)
 
             self.links.repeat(lambda: lost_and_back(self.run, self.links, during))
 
-    def _read(self, client: NfsClient, export: NfsExport, allowed: Allowed, event: str, change: Change) -> _Silence:
+    def _judged(self, client: NfsClient, export: NfsExport, allowed: Allowed, event: str, change: Change) -> Judgement:
         both = standstill.watch(self.run)
         with client.going_on(NfsTransport.TCP) as end:
             limit = longest(allowed, self._connection(export))
@@ -145,8 +88,15 @@ class NfsFailover:
             elsewhere = change()
             pause(limit.ms / 1000 + SETTLED_S)
             reads = end()
-        stood = tuple(each.ms for each in both.between(since, both.told()))
-        return _Silence(event, reads, tuple(elsewhere), stood, limit)
+        wait = _silence(event, reads, tuple(each.ms for each in both.between(since, both.told())), limit)
+        self.run.notes.figure(wait.figure())
+        self.links.say(f"{_SUBJECT}, {event}: {wait.found}")
+        if reads.damaged:
+            raise Undecided(
+                f"{_SUBJECT} and the bonds: {reads.damaged} of {reads.reads} with another content, such as "
+                f"{reads.example}; expected that of the file; nobody knows where it happened"
+            )
+        return judged(wait, elsewhere)
 
     def _connection(self, export: NfsExport) -> SessionConnection:
         found = iscsi_connection.between(self.run, Role.PEER, export.here, (export.there, PORT))
@@ -156,15 +106,19 @@ class NfsFailover:
             )
         return found
 
-    def _judged(self, silence: _Silence) -> Judgement:
-        self.run.notes.figure(silence.figure())
-        self.links.say(f"reads over NFS, {silence.event}: {silence.found}")
-        reads, found = silence.reads, silence.judgement
-        if reads.damaged:
-            raise Undecided(
-                f"reads over NFS and the bonds: {reads.damaged} of {reads.reads} with another content, such as "
-                f"{reads.example}; expected that of the file; nobody knows where it happened"
-            )
-        if silence.fails_by_itself and not found.proven:  # to try again would forget them
-            raise Undecided("\n".join(found.possible))
-        return found
+
+def _silence(event: str, reads: ReadsOn, stood: tuple[int, ...], limit: Longest) -> Wait:
+    silent_ms = 1000 * reads.silent_s
+    words = f"no call was answered for {silent_ms:.0f} ms, {reads.failed} of {reads.reads + reads.failed} "
+    words += f"failed{f', such as {reads.example}' if reads.failed and reads.example else ''}"
+    return Wait(
+        subject=_SUBJECT,
+        event=event,
+        waited_ms=silent_ms,
+        failed=reads.failed,
+        measured=words,
+        stood=stood,
+        limit=limit,
+        waits="without an answer",
+        gives_up_s=ENDS_WITHIN_S,  # the client waits for the last answers
+    )
