@@ -29,6 +29,15 @@ WORDS: Mapping[IscsiLoad, str] = {
 _STEPS: Mapping[IscsiLoad, str] = {IscsiLoad.RANDOM: "random", IscsiLoad.READ: "read", IscsiLoad.WRITE: "write"}
 
 
+def operation_bytes(load: IscsiLoad) -> int:
+    """Return the bytes of each operation of a load.
+
+    Args:
+        load: The load.
+    """
+    return BLOCK_BYTES if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES
+
+
 class _Tool(Enum):
     ISCSI = "iSCSI load"
 
@@ -47,8 +56,12 @@ class LoadOrder(Order):
     @property
     def parameters(self) -> dict[str, str]:
         """All that tells this order from others, by name, for the key of a measurement."""
-        size = BLOCK_BYTES if self.load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES
-        own = {"load": self.load.value, "bytes": str(size), "volumes": str(VOLUMES), "threads": str(THREADS)}
+        own = {
+            "load": self.load.value,
+            "bytes": str(operation_bytes(self.load)),
+            "volumes": str(VOLUMES),
+            "threads": str(THREADS),
+        }
         return {**super().parameters, **own}
 
 

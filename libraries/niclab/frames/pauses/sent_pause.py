@@ -3,7 +3,7 @@
 The peer floods it with frames, while the smallest receive ring and the longest time between interrupts keep it from
 taking them. The same flood without pause frames says that it was full. Pause frames end at a switch, so that paths
 through one are left out. A port is charged only with what it does twice, by its own driver's counters: a server that
-stands still delays frames, and makes no port count pause frames that it does not send, or leave those that it has to.
+does not run delays frames, and makes no port count pause frames that it does not send, or leave those that it has to.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from niclab.run.watching.standstill import Stood
 from niclab.stats.questions import Outcome
 from niclab.storage import damage
 from niclab.storage.iscsi_counts import OTHERS_COMMANDS
-from niclab.storage.iscsi_loads import WORDS, LoadCounts
-from niclab.storage.iscsi_program import BLOCK_BYTES, SEQUENTIAL_BYTES
+from niclab.storage.iscsi_loads import WORDS, LoadCounts, operation_bytes
+from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
 from niclab.storage.offload.engine import Engine
 from niclab.traffic.runs import experiment
 from niclab.traffic.runs.experiment import Answer, Question
@@ -98,7 +98,7 @@ class Transfers:
     @property
     def size(self) -> int:
         """Bytes of an operation."""
-        return BLOCK_BYTES if self.made[0].load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES
+        return operation_bytes(self.made[0].load)
 
     def __str__(self) -> str:
         average = self.size * self.operations / max(1, self.commands) / 1024
@@ -125,8 +125,7 @@ class OffloadLoad:
 
     def transfers(self, initiator: Initiator, transfer_bytes: int) -> Transfers:
         """The commands for the operations of one initiator, each with at most ``transfer_bytes``."""
-        size = BLOCK_BYTES if self.load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES
-        return Transfers(self.of(initiator), math.ceil(size / transfer_bytes))
+        return Transfers(self.of(initiator), math.ceil(operation_bytes(self.load) / transfer_bytes))
 
     @property
     def stood(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ poll under load whatever the time is, and no source says how many a sound card m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
@@ -110,10 +110,7 @@ def judge(dut: DutPort, usecs: int, turns: list[AdaptiveTurn]) -> None:
         NotApplicable: It shows in none.
     """
     said = f"{dut.place}: round trips with no time, adaptive and rx-usecs {usecs}: {'; '.join(map(str, turns))}"
-    if not any(turn.shows for turn in turns):
-        raise NotApplicable(f"{said}: the fixed time does not show; expected {SHOWS:g} times as long")
-    if not all(turn.shows for turn in turns):
-        raise Undecided(f"{said}: the fixed time shows in some turns alone; expected {SHOWS:g} times as long in each")
+    require_shown(said, "fixed", [turn.shows for turn in turns])
     if all(turn.held >= STUCK for turn in turns):
         raise CardFailure(f"{said}: adaptive coalescing holds single frames; expected it to hand them over")
     if not all(turn.held <= ADAPTS for turn in turns):
@@ -192,3 +189,21 @@ class _Measured:
         gained = taken() - interrupts
         frames = counted_at(self.dut.port, before, server.host.counts.load(iface).frames).rx_packets
         return outcome, gained / max(frames, 1)
+
+
+def require_shown(said: str, which: str, shows: Sequence[bool]) -> None:
+    """Require that a time of coalescing showed in every turn.
+
+    Args:
+        said: What was measured, in words.
+        which: The time, in a word.
+        shows: Did it show, for each turn?
+
+    Raises:
+        NotApplicable: It showed in none.
+        Undecided: It showed in some alone.
+    """
+    if not any(shows):
+        raise NotApplicable(f"{said}: the {which} time does not show; expected {SHOWS:g} times as long")
+    if not all(shows):
+        raise Undecided(f"{said}: the {which} time shows in some turns alone; expected {SHOWS:g} times as long in each")

@@ -20,7 +20,7 @@ from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.settings import coalescing
 from niclab.settings.dut_ports import DutPort, driver_section
-from niclab.traffic.effects.adaptive import RUN_S, SETTLES_S, SHOWS, TURNS
+from niclab.traffic.effects.adaptive import RUN_S, SETTLES_S, SHOWS, TURNS, require_shown
 from niclab.traffic.runs import endpoints
 from niclab.traffic.tools import round_trips
 
@@ -121,10 +121,7 @@ def judge(place: str, turns: Sequence[StepsTurn]) -> None:
         NotApplicable: It shows in none.
     """
     said = f"{place}: round trips by {NAME}: {'; '.join(map(str, turns))}"
-    if not any(turn.shows for turn in turns):
-        raise NotApplicable(f"{said}: the longest time does not show; expected {SHOWS:g} times as long")
-    if not all(turn.shows for turn in turns):
-        raise Undecided(f"{said}: the longest time shows in some turns alone; expected {SHOWS:g} times as long in each")
+    require_shown(said, "longest", [turn.shows for turn in turns])
     wrong = [turn.wrong for turn in turns]
     always = [usecs for usecs in wrong[0] if all(usecs in each for each in wrong)]
     if always:
