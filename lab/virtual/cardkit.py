@@ -11,15 +11,12 @@ Cached by content.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,18 +69,16 @@ def ensure(base: Path, card: str) -> Kit:
         )
     kernel = str(json.loads((base / "manifest.json").read_text())["kernel"])
     cache = image.CACHE
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "card.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with image.locked("card"):
         built = modules.ensure(base)
         tables = f"{kernel} of {base.name}"  # of depmod: they are of the image's own modules too
         initrd = cache / f"card-{_digest(tables, [built, *_recipe()])}" / "initrd.cpio"
         if not initrd.exists():
-            with _made_whole(initrd.parent) as folder:
+            with image.made_whole(initrd.parent) as folder:
                 _make_initrd(folder, base, kernel, built)
         disk = cache / f"vendor-{card}-{_digest(kernel, [built, *_recipe(), cardsheet.SHEETS])}" / "vendor.ext4"
         if not disk.exists():
-            with _made_whole(disk.parent) as folder:
+            with image.made_whole(disk.parent) as folder:
                 _make_disk(folder, base, kernel, card)
     return Kit(initrd, disk)
 
@@ -100,16 +95,6 @@ def _digest(name: str, paths: list[Path]) -> str:
             if file.is_file() and "__pycache__" not in file.parts:
                 digest.update(f"\n{file.name}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-@contextmanager
-def _made_whole(target: Path) -> Iterator[Path]:
-    """A folder to work in that becomes ``target`` when all has gone well."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="card-build-") as work:
-        folder = Path(work) / "made"
-        folder.mkdir()
-        yield folder
-        folder.rename(target)
 
 
 def _make_initrd(folder: Path, base: Path, kernel: str, built: Path) -> None:

@@ -23,7 +23,8 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -155,12 +156,30 @@ def ensure(suite: str = BOOKWORM, log: Path | None = None) -> Path:
         ImageError: When a tool is missing or a step fails.
     """
     target = CACHE / f"image-{key(suite)}"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "image.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked("image"):
         if not (target / "manifest.json").exists():
             _build(suite, target, log or CACHE / "image-build.log")
     return target
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Let no other process make what is called so in the cache inside the ``with`` block."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def made_whole(target: Path) -> Iterator[Path]:
+    """Yield a folder to work in, which becomes ``target`` when all has gone well."""
+    kind = target.name.partition("-")[0]
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{kind}-build-") as work:
+        folder = Path(work) / "made"
+        folder.mkdir()
+        yield folder
+        folder.rename(target)
 
 
 def _build(suite: str, target: Path, log: Path) -> None:

@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_KEYED = re.compile(r"(image|modules|card|driver|vendor|freebsd|rpm|rpmroot|headers|buildroot|dkms|qemu)-.+")
-_UNFINISHED = re.compile(r"(image|modules|driver|rpm|rpmroot|headers|buildroot|dkms|qemu)-build-.+")
+_KINDS = "image|modules|card|driver|vendor|freebsd|rpm|rpmroot|headers|buildroot|dkms|qemu"
+_KEYED, _UNFINISHED = re.compile(rf"({_KINDS})-.+"), re.compile(rf"({_KINDS})-build-.+")
 _DAY_S = 86400.0
 UNFINISHED_DAYS = 1.0
 """Assumption: no build takes that long; what is left was given up."""

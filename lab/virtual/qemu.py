@@ -8,7 +8,6 @@ The latter is unpacked into ``~/.cache/niclab/qemu-<key>/``, without root and on
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -62,9 +61,7 @@ def ensure(card: Card) -> Qemu:
         raise QemuError(lack)
     lack += f" of at least {'.'.join(map(str, oldest))} for {card.name}"
     target = folder()
-    image.CACHE.mkdir(parents=True, exist_ok=True)
-    with (image.CACHE / "qemu.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with image.locked("qemu"):
         if not (target / "manifest.json").exists():
             _unpack(target, lack)
     return _asked(_command(target / "root"))

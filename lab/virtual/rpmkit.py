@@ -12,14 +12,12 @@ Kernel and system below stay Debian's, and ``/etc/os-release`` says so.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import cardmodel
@@ -73,7 +71,7 @@ def archive(tool: str) -> Path:
     Raises:
         RpmRootError: When a program is missing or fails.
     """
-    with _locked():
+    with image.locked("rpm"):
         key = _key(tool)
         return _ensure(f"rpm-{tool}-{key}", "initrd.cpio", lambda folder: _make_archive(folder, tool, key))
 
@@ -87,28 +85,17 @@ def disk(base: Path, card: str) -> Path:
     """
     kernel = str(json.loads((base / "manifest.json").read_text())["kernel"])
     built = modules.ensure(base)
-    with _locked():
+    with image.locked("rpm"):
         sheet = repr(cardsheet.read(card)) + (cardmodel.MODELS / f"{card}.yaml").read_text()
         name = f"vendor-{card}-rpm-{_key(kernel, str(built), sheet)}"
         return _ensure(name, "vendor.ext4", lambda folder: _make_disk(folder, base, kernel, card))
 
 
-@contextmanager
-def _locked() -> Iterator[None]:
-    image.CACHE.mkdir(parents=True, exist_ok=True)
-    with (image.CACHE / "rpm.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _ensure(name: str, file: str, make: Callable[[Path], None]) -> Path:
     target = image.CACHE / name
     if not (target / file).exists():
-        with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="rpm-build-") as work:
-            made = Path(work) / "made"
-            made.mkdir()
-            make(made)
-            made.rename(target)
+        with image.made_whole(target) as folder:
+            make(folder)
     return target / file
 
 

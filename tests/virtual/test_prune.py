@@ -53,8 +53,9 @@ def test_a_file_that_is_read_keeps_its_folder(cache: Path) -> None:
     assert prune.prune(cache, 30, frozenset()) == [] and old.is_dir()
 
 
-def test_a_build_that_was_given_up_goes_sooner(cache: Path) -> None:
-    given_up, at_work = folder(cache, "image-build-ab12", 2), folder(cache, "modules-build-cd34", 0.1)
+@pytest.mark.parametrize("kind", ["image", "card", "vendor", "freebsd"])
+def test_a_build_that_was_given_up_goes_sooner(cache: Path, kind: str) -> None:
+    given_up, at_work = folder(cache, f"{kind}-build-ab12", 2), folder(cache, "modules-build-cd34", 0.1)
     assert [each.folder for each in prune.prune(cache, 30, frozenset())] == [given_up]
     assert at_work.is_dir()
 

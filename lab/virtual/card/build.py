@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -30,14 +27,6 @@ SOURCES = ("Kbuild", "kernels.h", "mailbox.h", "vcard.h", "silicon", "net", "dri
 NAMES = ("vcard", "vnet", *models.DRIVERS)
 SYMBOLS = "vnet.symvers"
 """Copy of the symbols that the silicon's modules export, next to a driver that is built alone."""
-
-
-@contextmanager
-def _locked() -> Iterator[None]:
-    image.CACHE.mkdir(parents=True, exist_ok=True)
-    with (image.CACHE / "modules.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def key(base: Path) -> str:
@@ -65,7 +54,7 @@ def modules(base: Path | None = None) -> Path:
     """
     base = base or image.ensure()
     target = image.CACHE / f"modules-{key(base)}"
-    with _locked():
+    with image.locked("modules"):
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="modules-build-") as folder:
                 work = Path(folder) / "card"
@@ -93,7 +82,7 @@ def driver(name: str, version: str, base: Path | None = None, extra: str = "") -
     symbols = modules(base) / "Module.symvers"
     digest = hashlib.sha256(f"{key(base)} {name} {version} {extra}".encode()).hexdigest()[:16]
     target = image.CACHE / f"driver-{name}-{digest}"
-    with _locked():
+    with image.locked("modules"):
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="driver-build-") as folder:
                 work = Path(folder) / "card"

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -60,9 +59,7 @@ def ensure(card: str) -> Path:
         SheetError: When the card's sheet lacks what it takes.
     """
     cache = image.CACHE
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "freebsd.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with image.locked("freebsd"):
         shell = _shell_package(cache)
         key = _key(card, shell)
         archive = cache / f"freebsd-{card}-{key}" / "initrd.cpio"
