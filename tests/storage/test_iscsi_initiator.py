@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
 from fake_parts import changes
+from scripted_dut import ScriptedDut
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
@@ -61,23 +61,22 @@ def test_no_record_of_an_interface_is_made(taken: Run, told: dict[str, int]) -> 
     assert not [command for command in told if "-m iface" in command]
 
 
-class Dut:
-    """A server whose programs are scripts, run by a real shell."""
+class Dut(ScriptedDut):
+    """A server with open-iscsi."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.said = folder, folder / "said"
+        super().__init__(folder)
         monkeypatch.setattr(iscsi_initiator, "FOLDER", f"{folder}/lab")
         monkeypatch.setattr(iscsi_initiator, "SESSIONS", f"{folder}/sessions")
         monkeypatch.setattr(iscsi_initiator, "_LISTENS", f"[ -e {folder}/socket ]")
-        (folder / "bin").mkdir()
         # the name of a process is that of the file that it began with
         (folder / "bin/daemon").mkdir()
         (folder / "bin/daemon/iscsid").symlink_to("/usr/bin/sleep")
         daemon = f"{folder}/bin/daemon/iscsid 60 </dev/null >/dev/null 2>&1 & echo $! > $4; : > {folder}/socket"
         # as a real one, which is itself long before it listens: a child of the shell has the shell's name at first
         daemon += '; c=; until [ "$c" = iscsid ]; do read -r c < "/proc/$!/comm"; done'
-        self._program("iscsid", daemon)
-        self._program(
+        self.program("iscsid", daemon)
+        self.program(
             "iscsiadm",
             f"""case "$*" in
   *--logout) [ -e {folder}/socket ] || exit 20; rm -r {folder}/sessions/session1 ;;
@@ -85,15 +84,6 @@ class Dut:
   *default) [ -e {folder}/node ] || exit 21 ;;
 esac""",
         )
-
-    def _program(self, name: str, does: str) -> None:
-        file = self.folder / "bin" / name
-        file.write_text(f'#!/bin/sh\necho "{name} $*" >> {self.said}\n{does}\n')
-        file.chmod(0o755)
-
-    def run(self, command: str) -> int:
-        path = f"{self.folder}/bin:{os.environ['PATH']}"
-        return subprocess.run(["sh", "-c", command], env={"PATH": path}).returncode
 
     def log_in(self, name: str = TARGET.name) -> None:
         (self.folder / "sessions/session1").mkdir(parents=True)

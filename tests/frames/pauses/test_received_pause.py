@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
+from verdicts import words_of
 
 from niclab.bench.records import DeclaredDeviation, SiliconFact, Wiring
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable, SheetUnknown, Undecided
@@ -107,18 +108,6 @@ def _check() -> None:
     PauseFrames().paused_port_should_stop_sending()
 
 
-def _failure() -> str:
-    with pytest.raises(CardFailure) as caught:
-        _check()
-    return str(caught.value)
-
-
-def _undecided() -> str:
-    with pytest.raises(Undecided) as caught:
-        _check()
-    return str(caught.value)
-
-
 def test_a_sound_card_is_asked_once_each_way_and_left_as_it_was(made: Made) -> None:
     pending = made.run.journal.pending()
     _check()
@@ -129,7 +118,7 @@ def test_a_sound_card_is_asked_once_each_way_and_left_as_it_was(made: Made) -> N
 
 def test_pause_frames_that_are_counted_and_ignored_are_the_cards(made: Made) -> None:
     made.cards.obeys[True] = False
-    said = _failure()
+    said = words_of(CardFailure, _check)
     assert said.startswith("dut.p0 (0000:01:00.0): sent on while 15 pause frames of 400 ms (39063 quanta) each came")
     assert "heeded (rx on)" in said and "its counter xoff grew by 30" in said and "dut.p1" in said
     assert len(made.cards.exchanges) == 3
@@ -137,7 +126,7 @@ def test_pause_frames_that_are_counted_and_ignored_are_the_cards(made: Made) -> 
 
 def test_pause_frames_that_never_arrive_are_nobodys(made: Made) -> None:
     made.cards.obeys[True], made.cards.arrives = False, False
-    assert "xoff grew by 0: the peer may not send what its system asks for" in _undecided()
+    assert "xoff grew by 0: the peer may not send what its system asks for" in words_of(Undecided, _check)
 
 
 def test_without_a_counter_nobody_knows_whether_they_arrive(
@@ -145,24 +134,24 @@ def test_without_a_counter_nobody_knows_whether_they_arrive(
 ) -> None:
     made.cards.obeys[True] = False
     monkeypatch.setattr(bench.dut, "counters", lambda _: Counters(()))
-    assert "whether they reached it is unknown: the sheet names no counter" in _undecided()
+    assert "whether they reached it is unknown: the sheet names no counter" in words_of(Undecided, _check)
 
 
 def test_pause_frames_that_are_obeyed_although_off_are_the_cards(made: Made) -> None:
     made.cards.obeys[False] = True
-    said = _failure()
+    said = words_of(CardFailure, _check)
     assert "stopped, and went on afterwards while 15 pause frames" in said and "not heeded (rx off)" in said
     assert said.endswith("its system could not send for 0.90 s")
 
 
 def test_frames_that_are_lost_behind_the_dut_are_nobodys(made: Made) -> None:
     made.cards.obeys[False], made.cards.blocks = True, 0.1
-    assert "its system could not send for 0.10 s" in _undecided()
+    assert "its system could not send for 0.10 s" in words_of(Undecided, _check)
 
 
 def test_a_port_that_does_not_go_on_is_red(made: Made) -> None:
     made.cards.never_back = True
-    assert "stopped, and did not go on in time" in _failure()
+    assert "stopped, and did not go on in time" in words_of(CardFailure, _check)
 
 
 @pytest.mark.parametrize("heeds", [True, False])
@@ -176,7 +165,7 @@ def test_what_happens_once_is_no_verdict(made: Made, heeds: bool) -> None:
 def test_what_was_seen_once_is_undecided(made: Made, unheard: int, stood: list[bool]) -> None:
     made.cards.obeys[True], made.cards.unheard = False, unheard
     made.stands(stood)
-    said = _undecided()
+    said = words_of(Undecided, _check)
     assert "sent on while 15 pause frames" in said and said.endswith("seen once; expected twice before it is charged")
 
 
@@ -197,38 +186,38 @@ def test_a_port_that_was_wrong_twice_is_charged_whatever_another_port_proves(mad
         return heard
 
     made.cards.hold = hold  # type: ignore[method-assign]
-    said = _failure()
+    said = words_of(CardFailure, _check)
     assert said.startswith("dut.p0 ") and "dut.p1" not in said and len(exchanges) == 3
 
 
 def test_the_first_exchange_may_prove_nothing(made: Made) -> None:
     made.cards.obeys[True], made.cards.unheard = False, 1
-    assert "its counter xoff grew by" in _failure()
+    assert "its counter xoff grew by" in words_of(CardFailure, _check)
     assert len(made.cards.exchanges) == 4
 
 
 def test_a_server_that_stands_still_each_time_is_undecided(made: Made) -> None:
     made.cards.obeys[True] = False
     made.stands([True] * 3)
-    assert "meanwhile dut stood still for 200 ms" in _undecided()
+    assert "meanwhile dut stood still for 200 ms" in words_of(Undecided, _check)
     assert len(made.cards.exchanges) == 4
 
 
 def test_a_server_that_stands_still_once_is_asked_again(made: Made) -> None:
     made.cards.obeys[True] = False
     made.stands([False, True, False])
-    assert "its counter xoff grew by" in _failure()
+    assert "its counter xoff grew by" in words_of(CardFailure, _check)
 
 
 def test_pause_frames_that_cannot_be_set_are_red(made: Made) -> None:
     made.cards.settings.faults.add("pause refused")
-    assert "pause rx is True (not supported); expected off" in _failure()
+    assert "pause rx is True (not supported); expected off" in words_of(CardFailure, _check)
 
 
 @pytest.mark.usefixtures("made")
 def test_pause_frames_that_do_not_come_back_are_red(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(received_pause, "not_back", lambda dut, _: [f"{dut.place}: pause frames did not come back"])
-    assert "dut.p1 (0000:02:00.0): pause frames did not come back" in _failure()
+    assert "dut.p1 (0000:02:00.0): pause frames did not come back" in words_of(CardFailure, _check)
 
 
 def test_a_port_of_a_card_without_the_setting_is_asked_as_it_is(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
+from verdicts import words_of
 
 from niclab.bench.records import DeclaredDeviation, OperatingSystem, Port, Role, SiliconFact, Wiring
 from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, SheetUnknown, Undecided
@@ -118,18 +119,6 @@ def _check() -> None:
     PauseFrames().full_port_should_ask_for_silence()
 
 
-def _failure() -> str:
-    with pytest.raises(CardFailure) as caught:
-        _check()
-    return str(caught.value)
-
-
-def _undecided() -> str:
-    with pytest.raises(Undecided) as caught:
-        _check()
-    return str(caught.value)
-
-
 def test_a_sound_card_is_flooded_once_each_way_and_left_as_it_was(made: Made) -> None:
     pending = made.run.journal.pending()
     _check()
@@ -143,7 +132,7 @@ def test_a_sound_card_is_flooded_once_each_way_and_left_as_it_was(made: Made) ->
 
 def test_a_full_port_that_never_asks_is_the_cards(made: Made) -> None:
     made.cards.asks[True] = False
-    said = _failure()
+    said = words_of(CardFailure, _check)
     assert said.startswith("dut.p0 (0000:01:00.0): was full and asked for no silence")
     assert "on: 900 of 1000 frames lost, 900 counted as missed, 0 pause frames sent" in said and "dut.p1" in said
     assert made.cards.floods == [False, True] * 2
@@ -151,12 +140,14 @@ def test_a_full_port_that_never_asks_is_the_cards(made: Made) -> None:
 
 def test_pause_frames_that_are_sent_although_off_are_the_cards(made: Made) -> None:
     made.cards.asks[False] = True
-    assert "asked for silence although it is not to: its driver counted 3 pause frames" in _failure()
+    assert "asked for silence although it is not to: its driver counted 3 pause frames" in words_of(CardFailure, _check)
 
 
 def test_pause_frames_without_an_end_are_the_cards(made: Made) -> None:
     made.cards.storm = 7
-    assert "asks for silence although nothing comes: its driver counted 14, and 14 more" in _failure()
+    assert "asks for silence although nothing comes: its driver counted 14, and 14 more" in words_of(
+        CardFailure, _check
+    )
 
 
 @pytest.mark.parametrize("what", ["asks", "storm"])
@@ -173,7 +164,7 @@ def test_what_happens_once_is_no_verdict(made: Made, what: str) -> None:
 def test_what_was_seen_once_is_undecided(made: Made) -> None:
     """From the second attempt on the port asks, and the peer counts none."""
     made.cards.asks[True], made.cards.good_from, made.cards.deaf = False, 2, True
-    assert "the dut's driver counted pause frames, and the peer none" in _undecided()
+    assert "the dut's driver counted pause frames, and the peer none" in words_of(Undecided, _check)
     assert made.cards.floods == [False, True] * 3
 
 
@@ -184,7 +175,7 @@ def test_pause_frames_while_frames_still_come_are_not_without_an_end(made: Made)
 
 def test_single_frames_that_do_not_come_are_undecided(made: Made) -> None:
     made.cards.single = 17
-    assert "6 single frames after a flood did not come" in _undecided()
+    assert "6 single frames after a flood did not come" in words_of(Undecided, _check)
 
 
 def test_a_port_that_is_never_full_is_not_applicable(made: Made) -> None:
@@ -211,7 +202,7 @@ def test_a_card_that_need_not_ask_is_not_charged(
     with pytest.raises(verdict, match=says):
         _check()
     made.cards.asks = {True: True, False: True}
-    assert "although it is not to" in _failure()
+    assert "although it is not to" in words_of(CardFailure, _check)
 
 
 @pytest.mark.parametrize(
@@ -231,18 +222,18 @@ def test_a_card_without_the_setting_or_the_counter_is_not_asked(
 
 def test_a_counter_that_begins_again_is_undecided(made: Made) -> None:
     made.cards.storm, made.cards.asks[True] = -9, False
-    assert "no counter of the name on the sheet that only grows" in _undecided()
+    assert "no counter of the name on the sheet that only grows" in words_of(Undecided, _check)
 
 
 def test_pause_frames_that_cannot_be_set_are_red(made: Made) -> None:
     made.cards.settings.faults.add("pause refused")
-    assert "pause tx off was set, it shows True (not supported)" in _failure()
+    assert "pause tx off was set, it shows True (not supported)" in words_of(CardFailure, _check)
 
 
 def test_a_port_without_a_link_is_red(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     late = [made.run.ports(Role.DUT)[0]]
     monkeypatch.setattr(made.run, "await_carrier", lambda *_, **__: late)
-    assert "has no carrier" in _failure()
+    assert "has no carrier" in words_of(CardFailure, _check)
     late[0] = made.run.ports(Role.PEER)[0]
     with pytest.raises(BenchFault, match=r"peer\.p0 .* has no carrier"):
         _check()

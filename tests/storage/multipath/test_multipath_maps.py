@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
 from fake_parts import changes
+from scripted_dut import ScriptedDut
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
@@ -124,30 +124,20 @@ def test_other_words_of_a_map_are_refused(text: str) -> None:
         read_status(text)
 
 
-class Dut:
-    """A server whose programs are scripts, run by a real shell."""
+class Dut(ScriptedDut):
+    """A server with multipathd."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.said = folder, folder / "said"
+        super().__init__(folder)
         monkeypatch.setattr(multipath_maps, "FOLDER", f"{folder}/lab")
         monkeypatch.setattr(multipath_maps, "BLOCK", f"{folder}/block")
         monkeypatch.setattr(multipath_maps, "_LISTENS", f"[ -e {folder}/socket ]")
-        (folder / "bin").mkdir()
-        self._program("modprobe", ":")
-        self._program("mount", f": > {folder}/socket")
-        self._program("unshare", 'shift; exec "$@"')
-        self._program("dmsetup", f"[ ! -e {folder}/busy ] || exit 1; rm -r {folder}/block/dm-0")
+        self.program("modprobe", ":")
+        self.program("mount", f": > {folder}/socket")
+        self.program("unshare", 'shift; exec "$@"')
+        self.program("dmsetup", f"[ ! -e {folder}/busy ] || exit 1; rm -r {folder}/block/dm-0")
         # the name of a process is that of the file that it began with, and a script's that of its shell
         (folder / "bin/multipathd").symlink_to("/usr/bin/sleep")
-
-    def _program(self, name: str, does: str) -> None:
-        file = self.folder / "bin" / name
-        file.write_text(f'#!/bin/sh\necho "{name} $*" >> {self.said}\n{does}\n')
-        file.chmod(0o755)
-
-    def run(self, command: str) -> int:
-        path = f"{self.folder}/bin:{os.environ['PATH']}"
-        return subprocess.run(["sh", "-c", command], env={"PATH": path}, capture_output=True).returncode
 
     def begin(self) -> int:
         return self.run(multipath_maps.begin_daemon("198.18.10.2").replace("multipathd -d -s", "multipathd 60"))
@@ -186,7 +176,7 @@ def until_named(pid: str) -> None:
 
 def test_a_daemon_that_does_not_listen_is_an_error(dut: Dut, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multipath_maps, "_LISTENS", "false")
-    dut._program("sleep", ":")
+    dut.program("sleep", ":")
     assert dut.begin() == 1
     (dut.folder / "bin/sleep").unlink()
     assert dut.end() == 0
