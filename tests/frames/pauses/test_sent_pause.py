@@ -29,7 +29,7 @@ class Cards:
 
     ``room``: it is never full. ``good_from``: the flood with pause frames on from which on nothing is wrong.
     ``storm``: pause frames that it sends between two looks at its counter. ``single``: single frames that come.
-    ``deaf``: the peer counts none. ``late``: frames that come long after a flood.
+    ``held``: those that come later. ``deaf``: the peer counts none. ``late``: frames that come long after a flood.
     """
 
     settings: FakeSettings
@@ -38,6 +38,7 @@ class Cards:
     good_from: int = 99
     storm: int = 0
     single: int = sent_pause.SINGLE
+    held: int = 0
     deaf: bool = False
     late: int = 0
     sent: int = 4
@@ -46,6 +47,7 @@ class Cards:
     slowed: list[tuple[int, int | None, bool | None]] = field(default_factory=list)
     floods: list[bool] = field(default_factory=list)
     over: list[bool] = field(default_factory=list)
+    under_way: int = 0
 
     def flood(self, run: Run, ports: Sequence[Port]) -> dict[Port, Flooded]:
         own = self.settings.ports[run.interface(ports[0])]
@@ -58,6 +60,14 @@ class Cards:
         lost = 0 if asks or self.room else 900
         self.missed += lost
         return {port: Flooded(1000, 0, 1000 - lost - 5) for port in ports}
+
+    def send(self, ports: Sequence[Port], count: int) -> dict[Port, Flooded]:
+        self.under_way = self.held
+        return dict.fromkeys(ports, Flooded(count, 0, self.single))
+
+    def later(self) -> int:
+        came, self.under_way = self.under_way + self.late, 0
+        return came
 
     def shown(self, iface: str) -> Counters:
         good = sum(self.floods) >= self.good_from
@@ -88,7 +98,7 @@ def made(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Made:
         first = len(cards.floods) != len(cards.over)
         if first:
             cards.over.append(True)
-        return dict.fromkeys(ports, 5 if first else cards.late)
+        return dict.fromkeys(ports, 5 if first else cards.later())
 
     def received(_: str) -> Counters:
         return Counters((("xoff_in", cards.received),))
@@ -96,9 +106,7 @@ def made(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Made:
     monkeypatch.setattr(FloodAgents, "listening", listening)
     monkeypatch.setattr(FloodAgents, "flood", lambda agents, ports, _: cards.flood(agents._run, ports))
     monkeypatch.setattr(FloodAgents, "heard", heard)
-    monkeypatch.setattr(
-        FloodAgents, "send", lambda _, ports, count: dict.fromkeys(ports, Flooded(count, 0, cards.single))
-    )
+    monkeypatch.setattr(FloodAgents, "send", lambda _, ports, count: cards.send(ports, count))
     monkeypatch.setattr(sent_pause, "pause", lambda _: None)
     for host in (bench.dut, bench.peer):
         monkeypatch.setattr(host, "counters", cards.shown if host is bench.dut else received, raising=False)
@@ -171,6 +179,12 @@ def test_what_was_seen_once_is_undecided(made: Made) -> None:
 def test_pause_frames_while_frames_still_come_are_not_without_an_end(made: Made) -> None:
     made.cards.storm, made.cards.late = 7, 5
     _check()
+
+
+def test_single_frames_that_a_long_coalescing_holds_are_waited_for(made: Made) -> None:
+    made.cards.single, made.cards.held = 1, sent_pause.SINGLE - 1
+    _check()
+    assert made.cards.floods == [False, True]
 
 
 def test_single_frames_that_do_not_come_are_undecided(made: Made) -> None:
