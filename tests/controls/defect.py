@@ -26,7 +26,7 @@ class Defect:
     alone: bool = False
     """No other test is run next to it: the server it leaves cannot be given back as it was."""
     verdict: str = "CardFailure"
-    """``Undecided`` where a cable, or the peer, gives the same."""
+    """Another one where a cable, or the peer, gives the same."""
 
     def __str__(self) -> str:
         """The control's name: no two defects have the same, or pytest numbers both and the matrix finds neither."""
