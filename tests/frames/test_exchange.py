@@ -48,6 +48,13 @@ def test_what_is_sent_arrives(clean: Namespaces) -> None:
     assert ledger.lines()[0] == f"dut.p0 to peer.p0: frames: {COUNT} sent, {COUNT} at the port"
 
 
+def test_gaps_of_an_exchange_that_is_over_are_not_its_result(clean: Namespaces) -> None:
+    agents = FrameAgents(clean.run)
+    agents.exchange(FramePlan((stream(clean, "dut.p0"),)))
+    with pytest.raises(BenchFault, match=r"frame program: .*; expected the gaps of an exchange that goes on"):
+        agents.gaps(1)
+
+
 def test_frames_that_the_system_sends_by_itself_are_subtracted_and_bytes_judged(clean: Namespaces) -> None:
     """Datagrams to a port on which nobody listens, of an odd size: at both ports more than firmware may send unseen."""
     send = "s.sendto(bytes(701), ('198.18.10.2', 9)); time.sleep(0.02)"

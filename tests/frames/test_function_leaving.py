@@ -11,6 +11,7 @@ from namespaces import Namespaces
 
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.frames.frame_agents import FrameAgents
 from niclab.frames.functions import function_checks, function_leaving
 from niclab.frames.functions.function_checks import vlan_id
 from niclab.frames.functions.function_leaving import FunctionSenders
@@ -56,6 +57,19 @@ def test_functions_go_while_they_send_and_come_again(clean: Namespaces, two: Mac
     assert len(ended) == 2 and all("until EN" in line for line in ended), ended
     assert sum("frames to its own address: 97 sent, 97 at" in line for line in said) == 2 + 2 * (1 + 2)
     assert not two.functions(ADDRESS) and len(clean.run.interfaces) == 1
+
+
+def test_functions_of_the_only_port_go_with_no_other_frames_to_wait_for(
+    clean: Namespaces, removable: Macvlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked_at(*_: object) -> None:
+        raise AssertionError("no frames of another port flow")
+
+    monkeypatch.setattr(clean.run.part(FrameAgents), "gaps", looked_at)
+    said = list[str]()
+    function_leaving.leave_under_traffic(clean.run, said.append)
+    assert sum(" frames sent until EN" in line for line in said) == 2
+    assert not removable.functions(ADDRESS)
 
 
 def test_frames_of_another_port_that_are_lost_meanwhile_are_red(clean: Namespaces, two: Macvlans) -> None:

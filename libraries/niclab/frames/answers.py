@@ -227,7 +227,8 @@ def read_gaps(text: str) -> dict[int, float]:
         The gap in s of each flow.
 
     Raises:
-        ReadError: It is not whole, or the program failed; its words are in the message.
+        ReadError: It is not whole, it is the result of an exchange that is over, or the program failed; its words are
+            in the message.
     """
     gaps, ended = dict[int, float](), False
     for line in text.splitlines():
@@ -240,6 +241,8 @@ def read_gaps(text: str) -> dict[int, float]:
             except ValidationError as error:
                 raise ReadError(f"{line[:200]!r}: {error.errors()[0]['msg']}") from error
             gaps[gap.flow] = gap.gap_s
+        elif kind != "end":
+            raise ReadError(f"{line[:200]!r}; expected the gaps of an exchange that goes on")
         ended = kind == "end"
     if not ended:
         raise ReadError(f"{text[-200:]!r}; expected lines of JSON, the last of kind end")

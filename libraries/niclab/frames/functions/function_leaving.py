@@ -84,8 +84,11 @@ class _Removal:
     port: Port
     say: Say
 
-    def __call__(self) -> None:
+    def while_others_flow(self) -> None:
         self.run.part(FrameAgents).gaps(BEGINS_WITHIN_S)
+        self.make()
+
+    def make(self) -> None:
         attempt = dut(self.run).functions.set_count(self.port.pci, 0)
         if attempt.refused is not None or attempt.now.now:
             why = f", refused: {attempt.refused}" if attempt.refused else ""
@@ -113,9 +116,9 @@ def leave_under_traffic(run: Run, say: Say) -> None:
     with made(run, port, count, say) as functions:
         with _sending(run, port, functions, say):
             if flowing:
-                exchange(run, flowing, say, meanwhile=remove)
+                exchange(run, flowing, say, meanwhile=remove.while_others_flow)
             else:
-                remove()
+                remove.make()
         _carry_again(run, port, count, say)
 
 
