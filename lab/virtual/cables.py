@@ -33,6 +33,7 @@ from light import Lamp
 from linkcontrol import Machine
 from outlets import Outlet
 from qmp import QmpError
+from wholefile import write_whole
 
 MIN_FRAME_BYTES = 60
 """The least an Ethernet frame has, without FCS. Drivers of QEMU's cards leave the padding to the card (TCTL.PSP), whose
@@ -383,11 +384,9 @@ class Panel:
         faults = {
             f"{name}.{end.server}": end.faults for name, ends in self._cables.items() for end in ends if end.faults
         }
-        draft = self._state_file.with_suffix(".new")
         state = {"pulled": sorted(self._pulled), "faults": faults, "panel_faults": sorted(self._panel_faults)}
         state["wiring"] = WIRINGS[self._switched]
-        draft.write_text(json.dumps(state))
-        draft.replace(self._state_file)
+        write_whole(self._state_file, json.dumps(state))
 
     def _load_state(self) -> None:
         """A pulled cable stays pulled, and leads where it led, when this process is started again."""

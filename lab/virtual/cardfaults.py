@@ -12,6 +12,7 @@ from pathlib import Path
 import nvram
 from layout import Bench, Port, Server
 from nvram import Memory, Place
+from wholefile import write_whole
 
 OFFENDS = {
     "link-width": "CARD-03, EMX-01 negotiated width",
@@ -216,9 +217,7 @@ def _keep(server: Server, memory: Memory) -> None:
         }
         for port in server.ports
     ]
-    draft = file.with_name(file.name + ".new")
-    draft.write_text(json.dumps({"serial": memory.string(nvram.slot_at(0, "SERIAL")), "ports": ports}))
-    draft.replace(file)
+    write_whole(file, json.dumps({"serial": memory.string(nvram.slot_at(0, "SERIAL")), "ports": ports}))
 
 
 def _put_back(file: Path, memory: Memory) -> None:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
 from layout import SSH_PORT, Bench
+from wholefile import write_private
 
 SECRETS = (
     "VBENCH_BMC_PASSWORD",
@@ -98,12 +99,3 @@ class Identity:
         )
         write_private(self.certificate_key, pem.decode())
         self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file that only this user may read, in one step: an interrupted ``up`` leaves no empty key behind."""
-    draft = path.with_name(path.name + ".new")
-    draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600)
-    draft.write_bytes(content.encode() if isinstance(content, str) else content)
-    draft.replace(path)

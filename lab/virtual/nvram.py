@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from wholefile import draft_of
+
 HEADER = Path(__file__).resolve().parent / "card" / "mailbox.h"
 STRING_SIZE = 32  # char[32]: model, serial number, firmware versions
 
@@ -133,7 +135,7 @@ def opened(path: Path) -> Iterator[Memory]:
 def make(path: Path) -> None:
     """Make the memory of cards as they leave the factory: empty but for its mark."""
     known = constants()
-    draft = path.with_name(path.name + ".new")
+    draft = draft_of(path)
     with draft.open("wb", buffering=0) as file:
         file.truncate(known["FILE_SIZE"])
         memory = Memory(file)

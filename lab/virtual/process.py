@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from wholefile import write_whole
+
 KILL_S = 5.0
 """Time for the kernel to remove a process after SIGKILL, before that is called an error."""
 
@@ -74,9 +76,7 @@ def read_pid(path: Path) -> Pid | None:
 
 def write_pid(path: Path, pid: Pid) -> None:
     """Write the record to ``path`` in one step: a reader sees the old file or the new one, never half of it."""
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(json.dumps(asdict(pid)) + "\n")
-    draft.replace(path)
+    write_whole(path, json.dumps(asdict(pid)) + "\n")
 
 
 def alive(pid: Pid) -> bool:

@@ -29,6 +29,7 @@ from rpmroot import Machine
 from vendor import medium, rpm, rpm_packages
 from vendor.packages import Driver
 from vendor.rpm_packages import SYSTEM, Defect
+from wholefile import write_private
 
 HERE = Path(__file__).resolve().parent
 FAMILIES = {"dnf": "fedora", "zypper": "suse opensuse"}
@@ -120,10 +121,7 @@ def _take_key(machine: Machine) -> None:
         rpm.take_key(machine, _secret().read_bytes())
         return
     rpm.make_key(machine)
-    draft = _secret().with_suffix(".new")
-    draft.touch(mode=0o600)
-    draft.write_text(rpm.secret_key(machine))
-    draft.replace(_secret())
+    write_private(_secret(), rpm.secret_key(machine))
 
 
 def _make_archive(folder: Path, tool: str, key: str) -> None:

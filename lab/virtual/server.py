@@ -16,9 +16,10 @@ import image
 import nvram
 import rpmkit
 from freebsd import kit as freebsd_kit
-from identity import Identity, write_private
+from identity import Identity
 from layout import FREEBSD, RPM_TOOLS, Server
 from qemu import Qemu
+from wholefile import write_private
 
 MEMORY_MIB = 448
 """Memory of a server; 340 are free after tests of a whole run, which leave some behind.

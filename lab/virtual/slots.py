@@ -10,6 +10,7 @@ import cardmodel
 import layout
 from cardmodel import Card
 from layout import DEFAULT_NAME, ROLES, SYSTEMS, Bench
+from wholefile import write_whole
 
 
 class SlotError(Exception):
@@ -91,6 +92,4 @@ def remember(bench: Bench) -> None:
         ("cards.json", {server.role: server.card.name for server in bench.servers}),
         ("systems.json", {server.role: server.system for server in bench.servers}),
     ):
-        draft = (bench.folder / name).with_suffix(".new")
-        draft.write_text(json.dumps(values))
-        draft.replace(bench.folder / name)
+        write_whole(bench.folder / name, json.dumps(values))

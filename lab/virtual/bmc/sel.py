@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bmc.config import ConfigError
 from bmc.events import FIRST_OEM_UNTIMED, RECORD_BYTES, Event, LogRecord
+from wholefile import write_whole
 
 CAPACITY = 1000
 """Records; real BMCs keep some hundreds to some thousands."""
@@ -106,9 +107,7 @@ class SystemEventLog:
         self.overflow = False
 
     def _replace(self, records: dict[int, LogRecord]) -> None:
-        draft = self._path.with_name(self._path.name + ".new")
-        draft.write_text("".join(_line(record) for record in records.values()))
-        draft.replace(self._path)
+        write_whole(self._path, "".join(_line(record) for record in records.values()))
         self._records = records
         self.reserve()
         self.last_erase_s = self._now_s()

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, field_validator
 
 from bmc.config import ConfigError, explain
+from wholefile import write_whole
 
 
 class BootDevice(IntEnum):
@@ -113,7 +114,5 @@ class SettingsFile:
         self._store(self.now.model_copy(update={"restore_policy": policy}))
 
     def _store(self, settings: Settings) -> None:
-        draft = self._path.with_name(self._path.name + ".new")
-        draft.write_text(settings.model_dump_json() + "\n")
-        draft.replace(self._path)
+        write_whole(self._path, settings.model_dump_json() + "\n")
         self.now = settings

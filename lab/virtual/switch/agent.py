@@ -24,6 +24,7 @@ from switch.device import Switch
 from switch.mib import aggregation, bridge, interfaces, neighbours, system, vlans
 from switch.mib.tree import Absent, Given, Refusal, SetError, Syntax, Tree, Value
 from switch.settings import SnmpSettings
+from wholefile import write_whole
 
 TYPES: dict[Syntax, Callable[[Any], Any]] = {
     Syntax.INTEGER: v2c.Integer32,
@@ -194,9 +195,7 @@ def open_agent(switch: Switch) -> engine.SnmpEngine:
 def _next_boot(path: Path) -> int:
     """snmpEngineBoots: how often it has started (RFC 3414, 2.2.2), counted in a file."""
     boot = int(path.read_text()) + 1 if path.exists() else 1
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(f"{boot}\n")
-    draft.replace(path)
+    write_whole(path, f"{boot}\n")
     return boot
 
 

@@ -9,6 +9,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from wholefile import write_whole
+
 PORTS = range(1, 5)
 DEFAULT_VLAN = 1
 AGEING_S = 300
@@ -60,9 +62,7 @@ class Config:
 
 def save(path: Path, config: Config) -> None:
     """Write it in one step."""
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(json.dumps(asdict(config), default=sorted, indent=1))
-    draft.replace(path)
+    write_whole(path, json.dumps(asdict(config), default=sorted, indent=1))
 
 
 def load(path: Path) -> Config:

@@ -11,6 +11,7 @@ from switch.config import Config
 from switch.defects import WHOLE, Defects
 from switch.device import Switch
 from switch.port import Port
+from wholefile import write_whole
 
 TOLD_S = 3.0
 """Within this time the server has taken a change of carrier, or the caller gets an error."""
@@ -77,9 +78,7 @@ class Requests:
         self._defects_changed()
 
     def _defects_changed(self) -> None:
-        draft = self._file.with_name(self._file.name + ".new")
-        draft.write_text(json.dumps(self._switch.defects.of))
-        draft.replace(self._file)
+        write_whole(self._file, json.dumps(self._switch.defects.of))
         self._switch.take_defects()
 
     def status(self) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from wholefile import draft_of
+
 SIGNER = "Virtual bench vendor key <vendor@localhost>"
 
 
@@ -71,7 +73,7 @@ def signer(key: Path) -> Iterator[Signer]:
 
 def _make_key(home: Path, key: Path) -> None:
     run_gpg(home, "--quick-generate-key", SIGNER, "ed25519", "sign", "never")
-    draft = key.with_name(key.name + ".new")
+    draft = draft_of(key)
     draft.touch(mode=0o600)
     run_gpg(home, "--output", str(draft), "--export-secret-keys")
     draft.replace(key)
