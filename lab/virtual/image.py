@@ -173,12 +173,13 @@ def locked(name: str) -> Iterator[None]:
 
 @contextmanager
 def made_whole(target: Path) -> Iterator[Path]:
-    """Yield a folder to work in, which becomes ``target`` when all has gone well."""
+    """Yield a folder to fill, which becomes ``target`` in place of what is there when all has gone well."""
     kind = target.name.partition("-")[0]
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{kind}-build-") as work:
         folder = Path(work) / "made"
         folder.mkdir()
         yield folder
+        shutil.rmtree(target, ignore_errors=True)
         folder.rename(target)
 
 

@@ -87,14 +87,11 @@ def dkms_packages(base: Path) -> list[Path]:
     suite = kernel_of(base).suite
     folder = image.CACHE / f"dkms-{suite}"
     if not folder.exists():
-        with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="dkms-") as work:
-            made = Path(work) / "made"
-            made.mkdir()
+        with image.made_whole(folder) as made:
             try:
                 debian.download(DKMS, made, suite)
             except debian.PackageError as error:
                 raise ModuleError(str(error)) from error
-            made.rename(folder)
     return sorted(folder.glob("*.deb"))
 
 

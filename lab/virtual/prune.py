@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_KINDS = "image|modules|card|driver|vendor|freebsd|rpm|rpmroot|headers|buildroot|dkms|qemu"
+_KINDS = "image|modules|card|driver|vendor|freebsd|rpm|rpmroot|headers|buildroot|dkms|tcsh|qemu"
 _KEYED, _UNFINISHED = re.compile(rf"({_KINDS})-.+"), re.compile(rf"({_KINDS})-build-.+")
 _DAY_S = 86400.0
 UNFINISHED_DAYS = 1.0

@@ -64,12 +64,8 @@ def ensure(card: str) -> Path:
         key = _key(card, shell)
         archive = cache / f"freebsd-{card}-{key}" / "initrd.cpio"
         if not archive.exists():
-            with tempfile.TemporaryDirectory(dir=cache, prefix="freebsd-build-") as work:
-                made = Path(work) / "made"
-                made.mkdir()
+            with image.made_whole(archive.parent) as made, tempfile.TemporaryDirectory() as work:
                 _make(Path(work), made / "initrd.cpio", card, shell, key)
-                shutil.rmtree(archive.parent, ignore_errors=True)
-                made.rename(archive.parent)
     return archive
 
 
@@ -89,14 +85,11 @@ def _shell_package(cache: Path) -> Path:
     """Debian's package of root's shell, fetched once."""
     folder = cache / SHELL
     if not folder.exists():
-        with tempfile.TemporaryDirectory(dir=cache, prefix="tcsh-") as work:
-            made = Path(work) / "made"
-            made.mkdir()
+        with image.made_whole(folder) as made:
             try:
                 debian.download([SHELL], made)
             except debian.PackageError as error:
                 raise FreeBsdError(str(error)) from error
-            made.rename(folder)
     found = sorted(folder.glob("*.deb"))
     if len(found) != 1:
         raise FreeBsdError(f"{folder}: {len(found)} packages; expected one of {SHELL}: remove the folder")
