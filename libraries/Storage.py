@@ -1,4 +1,4 @@
-"""Storage workloads: reads of a file that the dut serves, and disks that it uses over iSCSI."""
+"""Storage workloads: reads of a file that the dut serves, and disks that it uses over iSCSI and NVMe."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
+from niclab.card import StorageFacts
 from niclab.core.profile import Profile
-from niclab.storage import damage, iscsi_workloads
+from niclab.storage import damage, disk_workloads
+from niclab.storage.disk_workloads import DiskProtocol
+from niclab.storage.iscsi import iscsi_workloads
 from niclab.storage.nfs import nfs_limit
 from niclab.storage.nfs.nfs_reads import NfsTransport
 from niclab.traffic.runs import experiment
@@ -21,6 +24,7 @@ class Storage(BenchLibrary):
     | `NFS Reads Should Reach The Limit` | transport=udp | mtu=1500 |
     | `NFS Reads Should Reach The Limit` | transport=tcp | mtu=9000 | profile=full |
     | `Blocks Of Network Disks Should Come Back As They Were Written` |
+    | `Blocks Of NVMe Disks Should Come Back As They Were Written` |
     """
 
     @keyword(name="NFS Reads Should Reach The Limit")
@@ -75,10 +79,8 @@ class Storage(BenchLibrary):
                 is slow, or the runs cannot tell.
             NotApplicable: The sheet asks for no load over iSCSI, or a server does not run Linux.
         """
-        found = iscsi_workloads.measure(self.run, self.profile(profile), logger.console)
-        for answer in found:
-            experiment.show(answer, reporter())
-        iscsi_workloads.judge(self.run, found, logger.info)
+        asked = iscsi_workloads.require_asked(self.run)
+        self._load(iscsi_workloads.ISCSI, asked, profile)
 
     @keyword
     def require_network_disks(self) -> None:
@@ -89,3 +91,9 @@ class Storage(BenchLibrary):
             BenchFault: The dut has no open-iscsi.
         """
         iscsi_workloads.require_asked(self.run)
+
+    def _load(self, protocol: DiskProtocol, facts: StorageFacts, profile: Profile | None) -> None:
+        found = disk_workloads.measure(self.run, protocol, facts.workloads, self.profile(profile), logger.console)
+        for answer in found:
+            experiment.show(answer, reporter())
+        disk_workloads.judge(self.run, found, logger.info)

@@ -8,11 +8,11 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.card import IscsiFacts, IscsiLoad, NfsLimits
+from niclab.card import NfsLimits, StorageFacts, StorageLoad
 from niclab.commands.doctor_storage import examine_storage
 from niclab.run.run import Run
 
-FACTS = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+FACTS = StorageFacts(workloads=(StorageLoad.READ,), source="a document")
 LIMITS = NfsLimits(udp_fraction_of_line_rate=0.25, source="a document")
 LISTENS, THREADS = "ss -Hlntup sport = :3260", "if [ -r /proc/fs/nfsd"
 RUNS = "! grep -q multipathd"

@@ -12,19 +12,20 @@ from fake_parts import changes
 from stacking import install
 
 from niclab.bench.records import Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageFacts, StorageLoad
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.links.failure import Cause
 from niclab.links.link_loss import MemberLink
 from niclab.links.upper import bonds as bonds_module
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
-from niclab.storage import iscsi_initiator
-from niclab.storage.iscsi_initiator import SESSIONS, attached
-from niclab.storage.iscsi_target import TARGETS, VOLUME_BYTES, VOLUMES, IscsiTarget, offering
+from niclab.storage.iscsi import iscsi_initiator
+from niclab.storage.iscsi.iscsi_initiator import SESSIONS, attached
+from niclab.storage.iscsi.iscsi_target import TARGETS, offering
 from niclab.storage.multipath import multipath_disks, multipath_maps
 from niclab.storage.multipath.multipath_disks import MultipathDisks
 from niclab.storage.nfs.nfs_server import serving
+from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget
 from niclab.transports.ssh.ssh_records import Result
 
 DISKS = "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun in range(VOLUMES))
@@ -82,7 +83,7 @@ def test_disks_over_bonds_with_a_lost_link(bench: FakeBench, taken: Run, undone:
     before, path = len(changes(taken.journal)), taken.bench.paths[0]
     bonds = taken.part(Bonds)
     bonds.create(BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100, primary_reselect=PrimaryReselect.ALWAYS))
-    target = IscsiTarget(f"iqn.2026-01.net.niclab:{path.name}", "198.18.10.2")
+    target = DiskTarget(f"iqn.2026-01.net.niclab:{path.name}", "198.18.10.2")
     entered = begin(offering(taken, path), attached(taken, path, target))
     bonds.lose(MemberLink.ACTIVE, Cause.CABLE, lambda _: None)
     assert entered and undone == [] and bench.pulled() == {"a"}
@@ -101,8 +102,8 @@ def test_disks_over_two_paths_with_a_lost_link(
         f"for d in {SESSIONS}": lambda command: _session("198.18.10.1" if ":a ]" in command else "198.18.11.1"),
     }
     monkeypatch.setattr(multipath_maps, "_await_maps", lambda *_: None)
-    monkeypatch.setattr(multipath_disks, "IscsiAgent", lambda _: SimpleNamespace(end=lambda: None))
-    facts = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+    monkeypatch.setattr(multipath_disks, "DiskAgent", lambda _: SimpleNamespace(end=lambda: None))
+    facts = StorageFacts(workloads=(StorageLoad.READ,), source="a document")
     taken.card = taken.card.model_copy(update={"iscsi": facts})
     disks = taken.part(MultipathDisks)
     disks.connect()

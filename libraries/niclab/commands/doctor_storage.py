@@ -9,10 +9,10 @@ from niclab.commands.findings import Finding, look_at
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.storage import iscsi_initiator, iscsi_target
+from niclab.storage.iscsi import iscsi_initiator, iscsi_target
 from niclab.storage.multipath import multipath_maps
 from niclab.storage.nfs import nfs_server
-from niclab.storage.server_needs import Needs, missing
+from niclab.storage.server_needs import Needs, missing, require_port_free
 
 _INITIATOR = "install open-iscsi (Debian; iscsi-initiator-utils elsewhere); without it no test loads disks over iSCSI"
 _TARGET = "install the modules of the kernel's own target; end whatever else listens at port 3260"
@@ -49,7 +49,7 @@ def _has(server: Server, needs: Needs) -> str:
 
 def _target(run: Run, peer: Server) -> str:
     for path in run.bench.paths:
-        iscsi_target.require_port_free(peer, str(run.bench.address(run.bench.end(path, Role.PEER)).ip))
+        require_port_free(peer, str(run.bench.address(run.bench.end(path, Role.PEER)).ip), iscsi_target.PORT)
     return _has(peer, iscsi_target.NEEDS)
 
 

@@ -15,26 +15,27 @@ from fake_bench import FakeBench
 from fake_traffic import carry
 
 from niclab.bench.records import Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageFacts, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
 from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
-from niclab.storage import iscsi_workloads
-from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_target import IscsiTarget
-from niclab.storage.iscsi_workloads import IscsiAnswer
+from niclab.storage import disk_workloads
+from niclab.storage.disk_counts import DiskCounts
+from niclab.storage.disk_workloads import LoadsAnswer
+from niclab.storage.iscsi import iscsi_workloads
 from niclab.storage.storage_figures import Binding
+from niclab.storage.volumes import DiskTarget
 from niclab.traffic.runs.traffic_run import TrafficRun
 from Storage import Storage
 
-FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
+FACTS = StorageFacts(workloads=tuple(StorageLoad), source="a document")
 COMMAND = "cd /tmp/niclab.fake && load disks"
 DISKS = tuple(f"sd{letter}" for letter in "abcdefgh")
 TIMES = {"silent_s": 0.1, "slowest_s": 0.2}
-ZERO = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+ZERO = DiskCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Program:
@@ -101,14 +102,14 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
     made = Program(bench)
 
     @contextmanager
-    def offering(*_: object) -> Iterator[IscsiTarget]:
-        yield IscsiTarget("iqn.a:b", "198.18.10.2")
+    def offering(*_: object) -> Iterator[DiskTarget]:
+        yield DiskTarget("iqn.a:b", "198.18.10.2")
 
     @contextmanager
     def attached(*_: object) -> Iterator[tuple[str, ...]]:
         yield DISKS
 
-    def look(*_: object) -> IscsiCounts:
+    def look(*_: object) -> DiskCounts:
         read, written = made.total["bytes_read"], made.total["bytes_written"]
         return replace(
             ZERO, disk_read_bytes=read, disk_written_bytes=written, target_read_bytes=read, target_written_bytes=written
@@ -117,9 +118,9 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
     def gone(*_: object) -> list[str]:
         return made.gone
 
-    fakes = {"offering": offering, "attached": attached, "IscsiAgent": lambda _: made, "gone": gone}
-    for name, value in fakes.items():
+    for name, value in {"offering": offering, "attached": attached, "gone": gone}.items():
         monkeypatch.setattr(iscsi_workloads, name, value)
+    monkeypatch.setattr(disk_workloads, "DiskAgent", lambda _: made)
     monkeypatch.setattr(iscsi_workloads.iscsi_counts, "look", look)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.loopback_bps", lambda *_: 1e9)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.pause", lambda _: None)
@@ -128,12 +129,13 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
     return made
 
 
-def measured(run: Run) -> list[IscsiAnswer]:
-    return iscsi_workloads.measure(run, Profile.QUICK, lambda _: None)
+def measured(run: Run) -> list[LoadsAnswer]:
+    facts = iscsi_workloads.require_asked(run)
+    return disk_workloads.measure(run, iscsi_workloads.ISCSI, facts.workloads, Profile.QUICK, lambda _: None)
 
 
-def judge(run: Run, answers: list[IscsiAnswer]) -> None:
-    iscsi_workloads.judge(run, answers, lambda _: None)
+def judge(run: Run, answers: list[LoadsAnswer]) -> None:
+    disk_workloads.judge(run, answers, lambda _: None)
 
 
 def test_a_sound_card_is_loaded_over_each_path(taken: Run, program: Program) -> None:
@@ -234,7 +236,7 @@ def losing(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Between two looks, the peer sends 100 of 5000 segments again."""
     look, looks = iscsi_workloads.iscsi_counts.look, count(1)
 
-    def lossy(*args: Any) -> IscsiCounts:
+    def lossy(*args: Any) -> DiskCounts:
         number = next(looks)
         return replace(look(*args), peer_resent=100 * number, peer_sent=5000 * number, dut_sent=5000 * number)
 
