@@ -22,6 +22,7 @@ _OTHERS_READS = OTHERS_BYTES // 4096
 """The system reads no less of a disk than a page at a time."""
 WHOLE_MIB = VOLUMES * _MIB
 """Bytes by which volumes may be apart whose target tells whole MiB."""
+_NONE = "0 0 0 0 0 0 0"
 _TCP = "grep ^Tcp: /proc/net/snmp"
 
 
@@ -115,7 +116,7 @@ class DiskCounts:
         )
 
 
-def counted(run: Run, disks: Sequence[str], at_target: str, of_target: OfTarget) -> DiskCounts:
+def counted(run: Run, disks: Sequence[str], at_target: str, of_target: OfTarget, stay: bool = True) -> DiskCounts:
     """Read what disks, target and TCP have counted until now.
 
     Args:
@@ -123,12 +124,14 @@ def counted(run: Run, disks: Sequence[str], at_target: str, of_target: OfTarget)
         disks: Names of the disks on the dut.
         at_target: Command that prints lines of numbers on the server of the target.
         of_target: Bytes read, bytes written and commands, by these numbers.
+        stay: Are the disks there as long as their session is to last? Else one that is gone has counted nothing.
 
     Raises:
         BenchFault: A count cannot be read.
     """
-    stats = " ".join(f"/sys/block/{name}/stat" for name in disks)
-    disk, (dut_resent, dut_sent) = _numbers(run.server(Role.DUT).run(f"cat {stats} && {_TCP}").stdout)
+    files = [f"/sys/block/{name}/stat" for name in disks]
+    shown = f"cat {' '.join(files)}" if stay else "; ".join(f"cat {each} 2>/dev/null || echo {_NONE}" for each in files)
+    disk, (dut_resent, dut_sent) = _numbers(run.server(Role.DUT).run(f"{shown} && {_TCP}").stdout)
     target, (peer_resent, peer_sent) = _numbers(run.server(Role.PEER).run(f"{at_target} && {_TCP}").stdout)
     read, written, commands = of_target(target)
     stats_of = [DiskStat.of(line) for line in of_all(disk, len(disks))]

@@ -75,7 +75,7 @@ def look(run: Run, target: DiskTarget, disks: Sequence[str]) -> DiskCounts:
         commands = sum(each.operations + each.merged for each in found)  # each command is one request to the volume
         return sum(each.read_bytes for each in found), sum(each.written_bytes for each in found), commands
 
-    return counted(run, disks, command, of_target)
+    return counted(run, disks, command, of_target, stay=False)
 
 
 def gone(run: Run, target: DiskTarget) -> list[str]:
