@@ -14,6 +14,7 @@ from niclab.storage.disk_workloads import DiskProtocol
 from niclab.storage.iscsi import iscsi_workloads
 from niclab.storage.nfs import nfs_limit
 from niclab.storage.nfs.nfs_reads import NfsTransport
+from niclab.storage.nvme import nvme_workloads
 from niclab.traffic.runs import experiment
 
 
@@ -79,8 +80,26 @@ class Storage(BenchLibrary):
                 is slow, or the runs cannot tell.
             NotApplicable: The sheet asks for no load over iSCSI, or a server does not run Linux.
         """
-        asked = iscsi_workloads.require_asked(self.run)
-        self._load(iscsi_workloads.ISCSI, asked, profile)
+        self._load(iscsi_workloads.ISCSI, iscsi_workloads.require_asked(self.run), profile)
+
+    @keyword(name="Blocks Of NVMe Disks Should Come Back As They Were Written")
+    def nvme_blocks_should_come_back(self, profile: Profile | None = None) -> None:
+        """Load disks that the peer offers by NVMe over TCP, one controller through each port, as those over iSCSI.
+
+        Loads, content, counts and figures are those of `Blocks Of Network Disks Should Come Back As They Were Written`.
+        Target and controller are those of the servers' kernels.
+
+        Args:
+            profile: How many runs are made, and for how long: ``quick`` 1 s each, ``full`` 10 s each.
+
+        Raises:
+            CardFailure: The card damages data or loses frames that its port counts, or is slower than in accepted runs.
+            BenchFault: The peer cannot offer the target or loses a volume of it, the controller goes another way,
+                operations are cut, counts disagree, a run fails, or the bench may be why a baseline is missed.
+            Undecided: As over iSCSI.
+            NotApplicable: The sheet asks for no load by NVMe, a server does not run Linux, or a kernel has no module.
+        """
+        self._load(nvme_workloads.NVME, nvme_workloads.require_asked(self.run), profile)
 
     @keyword
     def require_network_disks(self) -> None:

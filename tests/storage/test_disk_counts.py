@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
@@ -11,7 +13,7 @@ from fake_bench import FakeBench
 from niclab.bench.records import Role
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.storage.disk_counts import DiskCounts, contradictions
+from niclab.storage.disk_counts import DiskCounts, contradictions, counted
 from niclab.storage.iscsi import iscsi_counts
 
 MIB = 1 << 20
@@ -46,6 +48,32 @@ def test_other_words_are_refused(bench: FakeBench, taken: Run, text: str) -> Non
     bench.ssh[Role.PEER].replies["cat /sys/kernel/config"] = 8 * "3\n2\n40\n" + TCP.format(9)
     with pytest.raises(ReadError, match=r"counts of disks.*expected"):
         iscsi_counts.look(taken, ["sda", "sdb"])
+
+
+@pytest.mark.parametrize("stay", [True, False])
+def test_a_disk_that_may_go_has_counted_nothing_once_it_is_gone(
+    bench: FakeBench, taken: Run, tmp_path: Path, stay: bool
+) -> None:
+    """Its operations have failed, and that is what is judged."""
+    (tmp_path / "sda").mkdir()
+    (tmp_path / "sda/stat").write_text("10 0 2048 1 5 0 512 1 0\n")
+    (tmp_path / "snmp").write_text(TCP.format(7))
+
+    def shell(command: str) -> str:
+        command = command.replace("/sys/block", str(tmp_path)).replace("/proc/net/snmp", f"{tmp_path}/snmp")
+        return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False).stdout
+
+    bench.ssh[Role.DUT].replies["cat /sys/block"] = shell
+    bench.ssh[Role.PEER].replies["true"] = TCP.format(9)
+
+    def look() -> DiskCounts:
+        return counted(taken, ["sda", "sdb"], "true", lambda _: (0, 0, 0), stay)
+
+    if stay:
+        with pytest.raises(ReadError):
+            look()
+    else:
+        assert (look().disk_operations, look().dut_resent) == (15, 7)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from accepted_runs import accept_day
 from fake_bench import FakeBench
 from fake_traffic import carry
 
-from niclab.bench.records import Role
+from niclab.bench.records import OperatingSystem, Role
 from niclab.card import StorageFacts, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
@@ -26,6 +26,8 @@ from niclab.storage import disk_workloads
 from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.disk_workloads import LoadsAnswer
 from niclab.storage.iscsi import iscsi_workloads
+from niclab.storage.nvme import nvme_workloads
+from niclab.storage.nvme.nvme_host import NvmeDisks
 from niclab.storage.storage_figures import Binding
 from niclab.storage.volumes import DiskTarget
 from niclab.traffic.runs.traffic_run import TrafficRun
@@ -229,6 +231,88 @@ def test_a_sheet_without_the_section_costs_nothing(bench: FakeBench, taken: Run,
     with pytest.raises(NotApplicable, match="has no section iscsi"):
         measured(taken)
     assert [len(ssh.commands) for ssh in bench.ssh.values()] == asked and not program.plans
+
+
+class TestNvme:
+    """By NVMe over TCP it is the same, with names, modules and counts of its own."""
+
+    @pytest.fixture
+    def asked(self, bench: FakeBench, taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+        @contextmanager
+        def offering(*_: object) -> Iterator[DiskTarget]:
+            yield DiskTarget("nqn.a:b", "198.18.10.2")
+
+        @contextmanager
+        def attached(*_: object) -> Iterator[NvmeDisks]:
+            names = tuple(f"nvme0n{1 + each}" for each in range(8))
+            yield NvmeDisks(names, tuple(name.replace("0n", "0c0n") for name in names))
+
+        def look(*asked: Any) -> DiskCounts:
+            assert asked[2][7] == "nvme0c0n8"
+            return iscsi_workloads.iscsi_counts.look(*asked)
+
+        fakes = {"offering": offering, "attached": attached, "gone": lambda *_: program.gone}
+        for name, value in fakes.items():
+            monkeypatch.setattr(nvme_workloads, name, value)
+        monkeypatch.setattr(nvme_workloads.nvme_target, "look", look)
+        for ssh in bench.ssh.values():
+            ssh.replies["modprobe -n"] = ""
+        taken.card = taken.card.model_copy(update={"iscsi": None, "nvme_tcp": FACTS})
+        return program
+
+    def test_the_keyword_loads_each_path_and_passes(self, taken: Run, asked: Program) -> None:
+        Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert asked.ends == 2 and asked.plans[0]["disks"][0] == "/dev/nvme0n1"
+        noted = taken.notes.take_figures()
+        assert [each.subject for each in noted if "random" in each.subject] == [
+            f"peer.p{port} to dut.p{port}, NVMe over TCP, random operations of 8 KiB, 67 % reads" for port in (0, 1)
+        ]
+        assert "held back by the NVMe target's time to answer" in noted[0].found
+        measured = (taken.run_dir / "measurements.json").read_text()
+        assert "nvme_tcp_sequential_read" in measured and "NVMe load 1" in measured
+
+    @pytest.mark.usefixtures("asked")
+    def test_counts_agree_closer_than_those_in_whole_mib(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        look, looks = nvme_workloads.nvme_target.look, count()
+
+        def apart(*of: Any) -> DiskCounts:
+            found = look(*of)
+            return replace(found, target_read_bytes=found.target_read_bytes + (next(looks) << 20))
+
+        monkeypatch.setattr(nvme_workloads.nvme_target, "look", apart)
+        with pytest.raises(BenchFault, match=r"bytes read: \d+ at the target; expected the disks' \d+, within 1048576"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+
+    def test_a_namespace_that_is_gone_is_the_benchs_fault(
+        self, asked: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked.gone, asked.failed = ["peer: nqn.a:b has no namespace 4"], 2
+        monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+        with pytest.raises(BenchFault, match=r"2 operations failed, such as block 7; .*; peer: nqn\.a:b has no name"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+
+    @pytest.mark.parametrize(("role", "module"), [(Role.DUT, "nvme-tcp"), (Role.PEER, "nvmet-tcp")])
+    def test_a_kernel_without_the_module_has_no_test(
+        self, bench: FakeBench, asked: Program, role: Role, module: str
+    ) -> None:
+        bench.ssh[role].replies["modprobe -n"] = f"module {module}\n"
+        with pytest.raises(NotApplicable, match=f"{role.value}: its kernel has no module {module} for NVMe over TCP"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert not asked.plans
+
+    @pytest.mark.parametrize("role", list(Role))
+    def test_other_systems_have_no_such_test(self, taken: Run, asked: Program, role: Role) -> None:
+        server = taken.server(role)
+        server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+        with pytest.raises(NotApplicable, match=f"{role.value} runs freebsd: disks are offered and used by NVMe"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert not asked.plans
+
+    def test_a_sheet_without_the_section_asks_for_nothing(self, taken: Run, asked: Program) -> None:
+        taken.card = taken.card.model_copy(update={"nvme_tcp": None})
+        with pytest.raises(NotApplicable, match="has no section nvme_tcp"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert not asked.plans
 
 
 @pytest.fixture

@@ -106,9 +106,8 @@ class Dut:
         return place
 
     def run(self, command: str) -> str:
-        command = command.replace("[ ! -b ", "! : ")  # no test can make a block device
+        command = command.replace('[ ! -b "/dev/$f" ]', '[ -e "$0/no.$f" ]')  # no test can make a block device
         path = f"{self.folder}/bin:/usr/bin:/bin"
-        command = command.replace('! : "/dev/$d" ]', '[ -e "$0/no.$d" ]')
         return subprocess.run(
             ["sh", "-c", command, str(self.folder)], capture_output=True, text=True, env={"PATH": path}, check=True
         ).stdout

@@ -137,12 +137,12 @@ echo "$c" | while read -r r s l p; do [ -z "$l" ] || echo "${{l%:*}}"; done | so
 while read -r v; do
     {way_of("$v", target)}
 done
-for f in {CONTROLLERS}/nvme*/subsysnqn; do
-  {{ [ -e "$f" ] && read -r v < "$f" && [ "$v" = {target.name} ]; }} 2>/dev/null || continue
-  for b in "${{f%/*}}"/nvme*n*; do
+for d in {CONTROLLERS}/nvme*; do
+  {{ read -r v < "$d/subsysnqn" && [ "$v" = {target.name} ]; }} 2>/dev/null || continue
+  for b in "$d"/nvme*n*; do
     {{ read -r n < "$b/nsid" && read -r v < "$b/size"; }} 2>/dev/null || continue
-    d=${{b##*/}}; case $d in *c*n*) d=${{d%%c*}}n${{d##*n}} ;; esac
-    [ ! -b "/dev/$d" ] || printf 'disk %s %s %s\\n' "$n" "${{b##*/}}" "$v"
+    f=${{b##*/}}; case $f in *c*n*) f=${{f%%c*}}n${{f##*n}} ;; esac
+    [ ! -b "/dev/$f" ] || printf 'disk %s %s %s\\n' "$n" "${{b##*/}}" "$v"
   done
 done"""
 
