@@ -25,7 +25,7 @@ NAME = "nqn.2026-01.net.niclab"
 """The beginning of the names of the lab's targets and hosts, and of nobody else's."""
 TARGETS = "/sys/kernel/config/nvmet"
 NUMBER = 7114
-"""Of the lab's port in configfs, so that others' are not touched."""
+"""A number of its own, so that others' ports in configfs are not touched."""
 FOLDER = "/tmp/niclab.nvme"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
 BLOCKS = "/sys/block"
