@@ -1,4 +1,4 @@
-"""Storage workloads: reads of a file that the dut serves, and disks that it uses over iSCSI."""
+"""Storage workloads: reads of a file that the dut serves, and disks that it uses over iSCSI and NVMe."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
+from niclab.card import StorageFacts
 from niclab.core.profile import Profile
-from niclab.storage import damage, iscsi_workloads
+from niclab.storage import damage, disk_workloads
+from niclab.storage.disk_workloads import DiskProtocol
+from niclab.storage.iscsi import iscsi_workloads
 from niclab.storage.nfs import nfs_limit
 from niclab.storage.nfs.nfs_reads import NfsTransport
+from niclab.storage.nvme import nvme_workloads
 from niclab.traffic.runs import experiment
 
 
@@ -21,6 +25,7 @@ class Storage(BenchLibrary):
     | `NFS Reads Should Reach The Limit` | transport=udp | mtu=1500 |
     | `NFS Reads Should Reach The Limit` | transport=tcp | mtu=9000 | profile=full |
     | `Blocks Of Network Disks Should Come Back As They Were Written` |
+    | `Blocks Of NVMe Disks Should Come Back As They Were Written` |
     """
 
     @keyword(name="NFS Reads Should Reach The Limit")
@@ -75,10 +80,26 @@ class Storage(BenchLibrary):
                 is slow, or the runs cannot tell.
             NotApplicable: The sheet asks for no load over iSCSI, or a server does not run Linux.
         """
-        found = iscsi_workloads.measure(self.run, self.profile(profile), logger.console)
-        for answer in found:
-            experiment.show(answer, reporter())
-        iscsi_workloads.judge(self.run, found, logger.info)
+        self._load(iscsi_workloads.ISCSI, iscsi_workloads.require_asked(self.run), profile)
+
+    @keyword(name="Blocks Of NVMe Disks Should Come Back As They Were Written")
+    def nvme_blocks_should_come_back(self, profile: Profile | None = None) -> None:
+        """Load disks that the peer offers by NVMe over TCP, one controller through each port, as those over iSCSI.
+
+        Loads, content, counts and figures are those of `Blocks Of Network Disks Should Come Back As They Were Written`.
+        Target and controller are those of the servers' kernels.
+
+        Args:
+            profile: How many runs are made, and for how long: ``quick`` 1 s each, ``full`` 10 s each.
+
+        Raises:
+            CardFailure: The card damages data or loses frames that its port counts, or is slower than in accepted runs.
+            BenchFault: The peer cannot offer the target or loses a volume of it, the controller goes another way,
+                operations are cut, counts disagree, a run fails, or the bench may be why a baseline is missed.
+            Undecided: As over iSCSI.
+            NotApplicable: The sheet asks for no load by NVMe, a server does not run Linux, or a kernel has no module.
+        """
+        self._load(nvme_workloads.NVME, nvme_workloads.require_asked(self.run), profile)
 
     @keyword
     def require_network_disks(self) -> None:
@@ -89,3 +110,9 @@ class Storage(BenchLibrary):
             BenchFault: The dut has no open-iscsi.
         """
         iscsi_workloads.require_asked(self.run)
+
+    def _load(self, protocol: DiskProtocol, facts: StorageFacts, profile: Profile | None) -> None:
+        found = disk_workloads.measure(self.run, protocol, facts.workloads, self.profile(profile), logger.console)
+        for answer in found:
+            experiment.show(answer, reporter())
+        disk_workloads.judge(self.run, found, logger.info)

@@ -7,7 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.links.failure import Cause
-from niclab.storage.iscsi_failover import DisksFailover
+from niclab.storage.iscsi.iscsi_failover import DisksFailover
 from niclab.storage.nfs import nfs_failover
 from niclab.storage.nfs.nfs_failover import NfsFailover
 from niclab.traffic.outage.failover import Failover

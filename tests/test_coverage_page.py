@@ -138,6 +138,7 @@ TESTS = {
     ),
     "a link that fails and returns under NFS": ("Reads Over NFS Survive The Loss And Return Of A Link",),
     "disks over iSCSI, with the card in the initiator": ("Blocks Over iSCSI Come Back As They Were Written",),
+    "disks by NVMe over TCP": ("Blocks By NVMe Over TCP Come Back As They Were Written",),
     "each setting alone under disks over iSCSI": ("Each Factor Alone Changes Loads Over iSCSI As The Sheet Predicts",),
     "checksum offload under disks over iSCSI": ("Checksum Offload Stays On Under iSCSI",),
     "disks over iSCSI by the card's engine": ("Disks Over iSCSI By The Card's Engine Match Those By Software",),

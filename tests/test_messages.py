@@ -51,7 +51,14 @@ ANSWERS = {
         "storage/offload/engine.py",
         "has no section iscsi_offload: no document says that it speaks iSCSI",
     ): "plans name it",
-    ("storage/iscsi_workloads.py", "has no section iscsi: no document ran storage over this card"): "plans name it",
+    (
+        "storage/iscsi/iscsi_workloads.py",
+        "has no section iscsi: no document ran storage over this card",
+    ): "plans name it",
+    (
+        "storage/nvme/nvme_workloads.py",
+        "has no section nvme_tcp: nobody asks for NVMe over TCP by this card",
+    ): "left out: no requirement asks for it",
     ("storage/nfs/nfs_limit.py", "has no limits.nfs"): "plans name it: no document ran NFS over this card",
 }
 """Messages that read like a sheet without an answer, and why each is one."""

@@ -8,12 +8,13 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.card import IscsiFacts, IscsiLoad, NfsLimits
+from niclab.card import NfsLimits, StorageFacts, StorageLoad
 from niclab.commands.doctor_storage import examine_storage
 from niclab.run.run import Run
 
-FACTS = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+FACTS = StorageFacts(workloads=(StorageLoad.READ,), source="a document")
 LIMITS = NfsLimits(udp_fraction_of_line_rate=0.25, source="a document")
+NVME_LISTENS = "ss -Hlntup sport = :4420"
 LISTENS, THREADS = "ss -Hlntup sport = :3260", "if [ -r /proc/fs/nfsd"
 RUNS = "! grep -q multipathd"
 Spoil = Callable[[dict[str, str], dict[str, str]], object]
@@ -23,12 +24,12 @@ Spoil = Callable[[dict[str, str], dict[str, str]], object]
 def asked(bench: FakeBench, taken: Run) -> tuple[dict[str, str], dict[str, str]]:
     """The answers of dut and peer, which have all that is needed, of a card whose sheet asks for iSCSI and NFS."""
     taken.card = taken.card.model_copy(
-        update={"iscsi": FACTS, "limits": taken.card.limits.model_copy(update={"nfs": LIMITS})}
+        update={"iscsi": FACTS, "nvme_tcp": FACTS, "limits": taken.card.limits.model_copy(update={"nfs": LIMITS})}
     )
     answers = []
     for role in (Role.DUT, Role.PEER):
         replies = bench.ssh[role].replies
-        replies |= {"command -v": "", "modprobe -n": "", LISTENS: "", THREADS: "", RUNS: ""}
+        replies |= {"command -v": "", "modprobe -n": "", LISTENS: "", NVME_LISTENS: "", THREADS: "", RUNS: ""}
         answers.append(replies)
     return answers[0], answers[1]
 
@@ -43,6 +44,7 @@ def test_a_bench_that_has_all_is_well(taken: Run, asked: object) -> None:
         ["ok", "dut", "iscsi"],
         ["ok", "peer", "iscsi"],
         ["ok", "dut", "multipath"],
+        ["ok", "peer", "nvme"],
         ["ok", "dut", "nfs"],
     ]
     assert found[1].seen == "module configfs, module target_core_mod, module iscsi_target_mod, 20480 KiB of memory"
@@ -61,6 +63,10 @@ FAULTS: list[tuple[str, str, Spoil, str, str]] = [
         "dut: has no dmsetup, module dm-multipath; expected multipathd", "install multipath-tools (Debian;"),
     ("dut", "multipath", lambda dut, _: dut.update({RUNS: "listens\n"}),
         "dut: a multipathd runs; expected none", "systemctl disable --now multipathd.socket multipathd"),
+    ("peer", "nvme", lambda _, peer: peer.update({"command -v losetup": "losetup\n"}),
+        "peer: has no losetup; expected losetup", "install losetup (Debian: mount;"),
+    ("peer", "nvme", lambda _, peer: peer.update({NVME_LISTENS: "tcp LISTEN 0 256  198.18.10.2:4420  0.0.0.0:*\n"}),
+        "; expected nobody at 198.18.10.2:4420", "end whatever else listens at port 4420"),
     ("dut", "nfs", lambda dut, _: dut.update({"command -v exportfs": "rpc.nfsd\n"}),
         "dut: has no rpc.nfsd; expected an NFS server", "install nfs-kernel-server"),
     ("dut", "nfs", lambda dut, _: dut.update({THREADS: "8\n"}),
@@ -75,7 +81,11 @@ def test_each_lack_is_found_and_mended_by_name(
 ) -> None:  # fmt: skip
     for replies in asked:
         replies.pop("command -v")
-        replies.update(dict.fromkeys(("command -v iscsiadm", "command -v multipathd", "command -v exportfs"), ""))
+        replies.update(
+            dict.fromkeys(
+                ("command -v iscsiadm", "command -v multipathd", "command -v exportfs", "command -v losetup"), ""
+            )
+        )
     spoil(*asked)
     (found,) = [each for each in examine_storage(taken) if each.fault]
     assert (found.subject, found.what) == (subject, what)
@@ -86,7 +96,7 @@ def test_a_listener_at_another_address_is_nobodys_business(
     taken: Run, asked: tuple[dict[str, str], dict[str, str]]
 ) -> None:
     asked[1][LISTENS] = "tcp LISTEN 0 256  198.18.10.20:3260  0.0.0.0:*\n"
-    assert [each.fault for each in examine_storage(taken)] == ["", "", "", ""]
+    assert [each.fault for each in examine_storage(taken)] == ["", "", "", "", ""]
 
 
 def test_a_sheet_that_asks_for_nothing_is_not_looked_at(bench: FakeBench, taken: Run) -> None:

@@ -229,13 +229,15 @@ def _storage() -> list[Declared]:
         f"{slow}test_slow_writes_are_the_cards_where_its_rate_proves_it",
     )
     kinds = {Verdict.BENCH_FAULT: BENCH, Verdict.UNDECIDED: UNDECIDED}
+    nvme = f"{slow.removesuffix('::')}Nvme::test_slow_disks_of_the_target_are_not_charged_to_the_card"
     disks, rows = frozenset({storage.ISCSI}), list[Declared]()
     for name, each in storage.TROUBLES.items():
         defect = f"{each.where} {each.does}" if ":" in each.where else f"storage:{each.where} {name}"
-        rows.append(Declared(defect, disks, kinds[each.verdict], f"{proof}[{name}]", storage.BROADCOM))
+        rows.append(Declared(defect, frozenset({each.test}), kinds[each.verdict], f"{proof}[{name}]", storage.BROADCOM))
     return [
         *rows,
         Declared("storage:peer target takes one command at a time", disks, UNDECIDED, target, storage.BROADCOM),
+        Declared("storage:peer slow disks", frozenset({storage.NVME}), UNDECIDED, nvme, storage.BROADCOM),
         Declared("card:dut tx-slow=800", disks, UNDECIDED, writes, storage.BROADCOM),
         Declared("card:dut tx-slow=800", frozenset({storage.SENDS}), CARD, writes, storage.BROADCOM),
     ]

@@ -24,15 +24,22 @@ from niclab.stats import baselines
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
+NVME = "Blocks By NVMe Over TCP Come Back As They Were Written"
 ISCSI = "Blocks Over iSCSI Come Back As They Were Written"
 NFS = "NFS Reads Over UDP Reach The Rate On The Sheet"
 CARRIES, SENDS = "Every Link Carries Traffic", "The Dut Sends At The Rate On The Sheet"
 GROUP = "/sys/kernel/config/target/iscsi/iqn.2026-01.net.niclab:a/tpgt_1"
 STORE = "/sys/kernel/config/target/core/rd_mcp_7114"
+NVMET = "/sys/kernel/config/nvmet"
+SUBSYSTEM = f"{NVMET}/subsystems/nqn.2026-01.net.niclab:a"
+NVME_OFFERED = f"[ -e {NVMET}/ports/7114/subsystems/nqn.2026-01.net.niclab:a ]"
+NVME_DISKS = "/sys/class/nvme/nvme*/nvme*n*"
+WRITES = "$(read -r d < {}/namespaces/{}/device_path && read -r a b c e v x < /sys/block/${{d##*/}}/stat && echo $v)"
 QUEUES = "/sys/class/iscsi_session/session*/device/target*/*:*:*:*/block/*/queue/max_sectors_kb"
 DUT, OTHER, PEER = "198.18.10.1", "198.18.20.1", "198.18.10.2"
 PORT_OF = "$(ip -o addr show to {} | while read -r n i x; do echo $i; done)"
 SENT_AGAIN = r"peer sent \d+ TCP segments again"
+NVME_BINDS = "held back by the NVMe target's time to answer, as nothing else is full"
 TARGET_BINDS = "held back by the iSCSI target's time to answer, as nothing else is full"
 
 
@@ -43,6 +50,10 @@ def once(condition: str, do: str) -> str:
 
 
 OFFERED = f'[ "$(cat {GROUP}/enable)" = 1 ]'
+READS_PER_S = "/tmp/slow/blkio.throttle.read_iops_device"
+EACH_LOOP = "for n in 0 1 2 3 4 5 6 7; do echo 7:$n {} > " + READS_PER_S + "; done"
+SLOW_DISKS = f"modprobe loop && mkdir -p /tmp/slow && mount -t cgroup -o blkio slow /tmp/slow && {EACH_LOOP.format(5)}"
+FAST_DISKS = f"{EACH_LOOP.format(0)}; umount /tmp/slow; rmdir /tmp/slow"
 ONE_AT_A_TIME = once(OFFERED, f"echo 1 > {GROUP}/attrib/default_cmdsn_depth")
 
 
@@ -58,13 +69,14 @@ class Trouble:
     verdict: Verdict
     says: str
     ends: str = ""
+    test: str = ISCSI
 
     @property
     def inject(self) -> tuple[str, str, str]:
         if ":" in self.where:
-            return ISCSI, f"fault set --name {NAME} {self.where} {self.does}", f"fault clear --name {NAME}"
+            return self.test, f"fault set --name {NAME} {self.where} {self.does}", f"fault clear --name {NAME}"
         ends = f"ssh --name {NAME} {self.where} {shlex.quote(self.ends)}" if self.ends else ""
-        return ISCSI, f"ssh --name {NAME} {self.where} {shlex.quote(self.does)}", ends
+        return self.test, f"ssh --name {NAME} {self.where} {shlex.quote(self.does)}", ends
 
 
 TROUBLES = {
@@ -100,6 +112,45 @@ TROUBLES = {
         "dut: .*iscsiadm",
         ends=f"ip neigh del {PEER} dev {PORT_OF.format(DUT)} || :",
     ),
+    "nvme-frames-lost-by-the-card": Trouble("card:dut", "rx-drop=20000", Verdict.UNDECIDED, SENT_AGAIN, test=NVME),
+    "nvme-frames-lost-on-the-cable": Trouble("cable:a.peer", "loss=0.02", Verdict.UNDECIDED, SENT_AGAIN, test=NVME),
+    "nvme-namespace-missing": Trouble(
+        "peer",
+        once(NVME_OFFERED, f"echo 0 > {SUBSYSTEM}/namespaces/8/enable"),
+        Verdict.BENCH_FAULT,
+        r"dut: 8 disks of nqn\S+ not within",
+        test=NVME,
+    ),
+    "nvme-namespace-lost-under-load": Trouble(
+        "peer",
+        once(f"[ {WRITES.format(SUBSYSTEM, 4)} -gt 5 ]", f"echo 0 > {SUBSYSTEM}/namespaces/4/enable"),
+        Verdict.BENCH_FAULT,
+        r"operations failed, such as volume 3, .*; peer: nqn\S+ has no namespace 4; expected all of 8",
+        test=NVME,
+    ),
+    "nvme-over-another-port": Trouble(
+        "dut",
+        f"ip route add {PEER}/32 dev {PORT_OF.format(OTHER)} src {DUT}",
+        Verdict.BENCH_FAULT,
+        rf"dut: the session of nqn\S+ goes over \S+; expected \S+, which has {re.escape(DUT)}",
+        ends=f"ip route del {PEER}/32 || :",
+        test=NVME,
+    ),
+    "nvme-transfers-cut": Trouble(
+        "dut",
+        once(f"set -- {NVME_DISKS}; [ $# = 8 ]", "for f; do echo 16 > $f/queue/max_sectors_kb; done"),
+        Verdict.BENCH_FAULT,
+        r"transfers: \d+ operations of the disks; expected the program's \d+, none of them cut",
+        test=NVME,
+    ),
+    "nvme-wrong-mac-of-the-target": Trouble(
+        "dut",
+        f"ip neigh replace {PEER} lladdr 02:00:00:00:00:99 dev {PORT_OF.format(DUT)} nud permanent",
+        Verdict.BENCH_FAULT,
+        "dut: .*nvme-fabrics",
+        ends=f"ip neigh del {PEER} dev {PORT_OF.format(DUT)} || :",
+        test=NVME,
+    ),
 }
 
 
@@ -118,9 +169,9 @@ def require(message: str, verdict: Verdict, says: str) -> None:
 @pytest.mark.parametrize("name", TROUBLES)
 def test_a_trouble_of_the_bench_or_a_loss_is_nothing_of_the_cards(bench: Bench, name: str) -> None:
     trouble = TROUBLES[name]
-    run = with_card(bench, BROADCOM).run(*only(ISCSI, CARRIES), card=BROADCOM, inject=trouble.inject)
-    run.should_show(red={ISCSI}, green={CARRIES})
-    require(run.red[ISCSI], trouble.verdict, trouble.says)
+    run = with_card(bench, BROADCOM).run(*only(trouble.test, CARRIES), card=BROADCOM, inject=trouble.inject)
+    run.should_show(red={trouble.test}, green={CARRIES})
+    require(run.red[trouble.test], trouble.verdict, trouble.says)
 
 
 class TestSlow:
@@ -150,6 +201,25 @@ class TestSlow:
         require(run.red[SENDS], Verdict.CARD_FAILURE, "dut.p0 to peer.p0")
 
 
+class TestSlowNvme:
+    """As over iSCSI."""
+
+    @pytest.fixture(scope="class")
+    def accepted(self, bench: Bench) -> Iterator[Bench]:
+        """The figures of a sound run are those of an accepted one."""
+        with_card(bench, BROADCOM).run(*only(NVME), card=BROADCOM).should_show(red=set(), green={NVME})
+        accept_measured(bench.output, 1)
+        yield bench
+        shutil.rmtree(bench.output.parent / baselines.FOLDER)
+
+    def test_slow_disks_of_the_target_are_not_charged_to_the_card(self, accepted: Bench) -> None:
+        """Each of them makes five reads a second."""
+        inject = Trouble("peer", SLOW_DISKS, Verdict.UNDECIDED, NVME_BINDS, FAST_DISKS, NVME).inject
+        run = accepted.run(*only(NVME, SENDS), card=BROADCOM, inject=inject)
+        run.should_show(red={NVME}, green={SENDS})
+        require(run.red[NVME], Verdict.UNDECIDED, f"NVMe over TCP, random operations.*{NVME_BINDS}")
+
+
 @dataclass(frozen=True)
 class Kill:
     """A run of ``test`` is killed once a count on ``role`` has grown by ``by``; the servers have ``uses`` by then."""
@@ -169,6 +239,10 @@ for f in /sys/block/sd*; do [ ! -e $f ] || echo disk; done
 for f in /sys/kernel/config/target/iscsi/iqn.* /sys/kernel/config/target/core/rd_mcp_*; do
 [ ! -e $f ] || echo target; done
 for f in /etc/iscsi/nodes/iqn.* /var/lib/iscsi/nodes/iqn.*; do [ ! -e $f ] || echo node; done
+for f in /sys/class/nvme/nvme*/subsysnqn; do ! grep -qs niclab $f || echo controller; done
+for f in /sys/kernel/config/nvmet/subsystems/nqn.* /sys/kernel/config/nvmet/ports/*; do
+[ ! -e $f ] || echo subsystem; done
+for f in /sys/block/loop*/loop/backing_file; do ! grep -qs niclab $f || echo loop; done
 for f in /tmp/niclab.*; do [ ! -e $f ] || echo folder; done
 ! grep -qs niclab /proc/mounts || echo mount
 ! grep -qs niclab /var/lib/nfs/etab || echo export
@@ -184,6 +258,15 @@ KILLS = {
         100,
         {"dut": {"session", "disk", "node"}, "peer": {"target"}},
         ("volumes are offered over iSCSI", "session of iqn"),
+    ),
+    "nvme": Kill(
+        BROADCOM,
+        NVME,
+        "peer",
+        f"( echo {WRITES.format(SUBSYSTEM, 1)} ) 2>/dev/null | grep . || echo 0",
+        6,
+        {"dut": {"controller"}, "peer": {"subsystem", "loop", "mount", "folder"}},
+        ("volumes are offered over NVMe", "controller of nqn"),
     ),
     "nfs": Kill(
         ALTEON,

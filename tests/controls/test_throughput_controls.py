@@ -32,6 +32,7 @@ NFS_JUMBO = "NFS Reads Over UDP In Jumbo Frames Reach The Rate On The Sheet"
 NFS_TCP = "NFS Reads Over TCP Are As Fast As In Accepted Runs"
 NFS_TCP_JUMBO = "NFS Reads Over TCP In Jumbo Frames Are As Fast As In Accepted Runs"
 ISCSI = "Blocks Over iSCSI Come Back As They Were Written"
+NVME = "Blocks By NVMe Over TCP Come Back As They Were Written"
 ISCSI_SUMS = "Checksum Offload Stays On Under iSCSI"
 CONGESTED = "Disks Over iSCSI Lose Nothing But What A Congested Switch Discards"
 ISCSI_FACTORS = "Each Factor Alone Changes Loads Over iSCSI As The Sheet Predicts"
@@ -160,6 +161,8 @@ CONTROLS = {
         BROADCOM, "card:dut", f"feature-stuck-off={TXCSUM}", {ISCSI_SUMS: "CardFailure"}, (WIDTH,)
     ),
     "iscsi-sums-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {ISCSI_SUMS: "CardFailure"}, ()),
+    "nvme-read-damaged": Control(BROADCOM, "card:dut", "rx-flip=97", {NVME: "CardFailure"}, ()),
+    "nvme-write-damaged": Control(BROADCOM, "card:dut", "tx-flip=97", {NVME: "CardFailure"}, ()),
     "iscsi-write-damaged": Control(BROADCOM, "card:dut", "tx-flip=97", {ISCSI: "CardFailure"}, ()),
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()

@@ -14,10 +14,10 @@ from fake_traffic import carry
 from measured_states import States
 
 from niclab.bench.records import Role
+from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.factors import factor_question, variant_sessions
-from niclab.storage.iscsi_connection import SessionConnection
-from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_target import IscsiTarget
+from niclab.storage.iscsi.iscsi_connection import SessionConnection
+from niclab.storage.volumes import DiskTarget
 
 COMMAND = "cd /tmp/niclab.fake && load disks"
 DISKS = tuple(f"sd{letter}" for letter in "abcdefgh")
@@ -47,13 +47,13 @@ class FakeDisks:
         states.bench.ssh[Role.DUT].replies["command -v"] = ""
         monkeypatch.setattr(factor_question, "offering", self._offering)
         monkeypatch.setattr(variant_sessions, "attached", self._attached)
-        monkeypatch.setattr(variant_sessions, "IscsiAgent", lambda _: self)
+        monkeypatch.setattr(variant_sessions, "DiskAgent", lambda _: self)
         monkeypatch.setattr(variant_sessions.iscsi_counts, "look", self._look)
         monkeypatch.setattr(variant_sessions.iscsi_connection, "look", self._connection)
 
     @contextmanager
-    def _offering(self, *_: object) -> Iterator[IscsiTarget]:
-        yield IscsiTarget("iqn.a:b", "198.18.10.2")
+    def _offering(self, *_: object) -> Iterator[DiskTarget]:
+        yield DiskTarget("iqn.a:b", "198.18.10.2")
 
     @contextmanager
     def _attached(self, *_: object) -> Iterator[tuple[str, ...]]:
@@ -62,9 +62,9 @@ class FakeDisks:
         yield DISKS
         self.log.append("log out")
 
-    def _look(self, *_: object) -> IscsiCounts:
+    def _look(self, *_: object) -> DiskCounts:
         read, written = self._total.values() if self.is_counted else (0, 0)
-        zero = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        zero = DiskCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         disks = {"disk_read_bytes": read, "disk_written_bytes": written}
         target = {"target_read_bytes": read, "target_written_bytes": written}
         return replace(zero, **disks, **target, peer_resent=self._resent, peer_sent=self._sent)

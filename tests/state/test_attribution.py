@@ -40,6 +40,9 @@ def test_the_last_command_about_the_value_names_the_test() -> None:
         (Leftover("dut", "iscsi", "node iqn.a", "absent", "present"), "iscsiadm -m node -T iqn.a -o new"),
         (Leftover("dut", "iscsi", "map 36001405", "absent", "present"), "exec multipathd -d -s"),
         (Leftover("peer", "iscsi", "target iqn.a", "absent", "present"), "mkdir /sys/kernel/config/target/iscsi/iqn.a"),
+        (Leftover("dut", "nvme", "controller nqn.a", "absent", "present"), "env printf %s 'nqn=b' > /dev/nvme-fabrics"),
+        (Leftover("peer", "nvme", "ports/1", "absent", "present"), "mkdir /sys/kernel/config/nvmet/ports/1"),
+        (Leftover("peer", "nvme", "loop /tmp/niclab.nvme/v0", "absent", "present"), "losetup -f /tmp/niclab.nvme/v0"),
         (Leftover("dut", "nfs", "threads", "absent", "8"), "rpc.nfsd --udp 8"),
         (
             Leftover("dut", "nfs", "export /tmp/niclab.nfs to 198.18.10.2", "absent", "present"),

@@ -175,6 +175,28 @@ def test_iscsi_sessions_records_and_targets(tmp_path: Path) -> None:
     assert found == dict.fromkeys((*names, "map 36001405"), "present")
 
 
+def test_controllers_subsystems_and_loop_devices_of_nvme(tmp_path: Path) -> None:
+    """Not those of disks in the server, and of others' files."""
+    for name, transport, target in (("nvme0", "pcie", "nqn.x:disk"), ("nvme1", "tcp", "nqn.a:b")):
+        (tmp_path / f"nvme/{name}").mkdir(parents=True)
+        (tmp_path / f"nvme/{name}/transport").write_text(f"{transport}\n")
+        (tmp_path / f"nvme/{name}/subsysnqn").write_text(f"{target}\n")
+    for place in ("subsystems/nqn.a:b", "ports/7114"):
+        (tmp_path / "nvmet" / place).mkdir(parents=True)
+    for number, file in enumerate(("/tmp/niclab.nvme/v0", "/var/snap/core.snap")):
+        (tmp_path / f"block/loop{number}/loop").mkdir(parents=True)
+        (tmp_path / f"block/loop{number}/loop/backing_file").write_text(f"{file}\n")
+    program = linux_program(Depth.BETWEEN, [])
+    places = {"/sys/class/nvme/": "nvme/", "/sys/kernel/config/nvmet": "nvmet", "/sys/block": "block"}
+    for path, folder in places.items():
+        assert path in program
+        program = program.replace(path, f"{tmp_path}/{folder}")
+    done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True)
+    found = read_state(done.stdout[done.stdout.index("@ nvme") :])["nvme"]
+    names = ("controller nqn.a:b", "subsystems/nqn.a:b", "ports/7114", "loop /tmp/niclab.nvme/v0")
+    assert found == dict.fromkeys(names, "present")
+
+
 def test_a_freebsd_server() -> None:
     table = read_state(
         shown(

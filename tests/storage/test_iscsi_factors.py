@@ -14,7 +14,7 @@ from fake_settings import with_sheet
 from measured_states import MORE, States
 
 from niclab.bench.records import DeclaredDeviation, Role, SiliconFact
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageFacts, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown, Undecided
@@ -28,7 +28,7 @@ from niclab.traffic.limits import bottleneck
 from niclab.traffic.runs import measuring
 from StorageFactors import StorageFactors
 
-FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
+FACTS = StorageFacts(workloads=tuple(StorageLoad), source="a document")
 QUICK = Profile.QUICK
 TSO = (
     "      wanted: {unknown: storage only}\n",

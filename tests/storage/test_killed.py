@@ -12,27 +12,32 @@ from fake_parts import changes
 from stacking import install
 
 from niclab.bench.records import Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageFacts, StorageLoad
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.links.failure import Cause
 from niclab.links.link_loss import MemberLink
 from niclab.links.upper import bonds as bonds_module
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
-from niclab.storage import iscsi_initiator
-from niclab.storage.iscsi_initiator import SESSIONS, attached
-from niclab.storage.iscsi_target import TARGETS, VOLUME_BYTES, VOLUMES, IscsiTarget, offering
+from niclab.storage.iscsi import iscsi_initiator
+from niclab.storage.iscsi.iscsi_initiator import SESSIONS, attached
+from niclab.storage.iscsi.iscsi_target import TARGETS, offering
 from niclab.storage.multipath import multipath_disks, multipath_maps
 from niclab.storage.multipath.multipath_disks import MultipathDisks
 from niclab.storage.nfs.nfs_server import serving
+from niclab.storage.nvme import nvme_host, nvme_target
+from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget
 from niclab.transports.ssh.ssh_records import Result
 
 DISKS = "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" for lun in range(VOLUMES))
+NAMESPACES = "".join(f"disk {1 + each} nvme0c0n{1 + each} {VOLUME_BYTES // 512}\n" for each in range(VOLUMES))
 STEPS = {
     f"for f in {SESSIONS}": "session",
     "p=; c=; {": "daemon",
     "m=; c=; {": "maps",
     f"[ ! -d {TARGETS}/iscsi": "target",
+    "for f in /sys/class/nvme": "controller",
+    f"rm -f {nvme_target.TARGETS}": "subsystem",
     "{ [ ! -e /proc/fs/nfsd/threads ]": "export",
     "ip link delete": "bond",
     "d=/tmp/niclab-job.": "rpc.mountd",
@@ -43,8 +48,12 @@ ANSWERS = {
         **dict.fromkeys(("modprobe iscsi_tcp", "iscsiadm -m node", "udevadm settle", "command -v"), ""),
         **dict.fromkeys(("if [ -r /proc/fs/nfsd", "rpcinfo -p", "mkdir -p /tmp/niclab.nfs", "rpc.nfsd --no-nfs"), ""),
         f"for d in {SESSIONS}": f"address 198.18.10.1\nhas niclab0\nover niclab0\n{DISKS}",
+        "modprobe nvme-tcp": "",
+        "c=$(ss": f"address 198.18.10.1\nhas niclab0\nover niclab0\n{NAMESPACES}",
     },
-    Role.PEER: dict.fromkeys(("modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"), ""),
+    Role.PEER: dict.fromkeys(
+        ("command -v", "modprobe -a nvmet", "modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"), ""
+    ),
 }
 
 
@@ -82,7 +91,7 @@ def test_disks_over_bonds_with_a_lost_link(bench: FakeBench, taken: Run, undone:
     before, path = len(changes(taken.journal)), taken.bench.paths[0]
     bonds = taken.part(Bonds)
     bonds.create(BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100, primary_reselect=PrimaryReselect.ALWAYS))
-    target = IscsiTarget(f"iqn.2026-01.net.niclab:{path.name}", "198.18.10.2")
+    target = DiskTarget(f"iqn.2026-01.net.niclab:{path.name}", "198.18.10.2")
     entered = begin(offering(taken, path), attached(taken, path, target))
     bonds.lose(MemberLink.ACTIVE, Cause.CABLE, lambda _: None)
     assert entered and undone == [] and bench.pulled() == {"a"}
@@ -101,8 +110,8 @@ def test_disks_over_two_paths_with_a_lost_link(
         f"for d in {SESSIONS}": lambda command: _session("198.18.10.1" if ":a ]" in command else "198.18.11.1"),
     }
     monkeypatch.setattr(multipath_maps, "_await_maps", lambda *_: None)
-    monkeypatch.setattr(multipath_disks, "IscsiAgent", lambda _: SimpleNamespace(end=lambda: None))
-    facts = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+    monkeypatch.setattr(multipath_disks, "DiskAgent", lambda _: SimpleNamespace(end=lambda: None))
+    facts = StorageFacts(workloads=(StorageLoad.READ,), source="a document")
     taken.card = taken.card.model_copy(update={"iscsi": facts})
     disks = taken.part(MultipathDisks)
     disks.connect()
@@ -116,6 +125,16 @@ def test_disks_over_two_paths_with_a_lost_link(
 def _session(address: str) -> str:
     over = "has niclab0\nover niclab0\n"
     return f"address {address}\n{over}" + "".join(DISKS.splitlines(keepends=True)[:2])
+
+
+def test_disks_by_nvme(taken: Run, undone: list[str]) -> None:
+    """The controller ends before its target does."""
+    before, path = len(changes(taken.journal)), taken.bench.paths[0]
+    target = DiskTarget(f"{nvme_target.NAME}:{path.name}", "198.18.10.2")
+    entered = begin(nvme_target.offering(taken, path), nvme_host.attached(taken, path, target))
+    assert entered and undone == []
+    taken.journal.undo_all(taken.undo).raise_if_failed()
+    assert undone == ["controller", "subsystem"] and len(changes(taken.journal)) <= before
 
 
 def test_a_file_that_is_served(taken: Run, undone: list[str]) -> None:

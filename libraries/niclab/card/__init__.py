@@ -28,13 +28,13 @@ from niclab.card.identity_facts import (
 from niclab.card.limits import (
     Erratum,
     HarmlessMessage,
-    IscsiFacts,
-    IscsiLoad,
     IscsiOffload,
     Limits,
     Metric,
     NfsLimits,
     Reference,
+    StorageFacts,
+    StorageLoad,
     ZeroLossLimit,
 )
 from niclab.card.offload_facts import (
@@ -124,8 +124,6 @@ __all__ = [
     "HarmlessMessage",
     "IdentityFacts",
     "IncomparableVersions",
-    "IscsiFacts",
-    "IscsiLoad",
     "IscsiOffload",
     "Limits",
     "LinkFacts",
@@ -155,6 +153,8 @@ __all__ = [
     "Setting",
     "SettingKind",
     "Step",
+    "StorageFacts",
+    "StorageLoad",
     "TunableFact",
     "TunableWhere",
     "Unknown",

@@ -60,21 +60,21 @@ class ZeroLossLimit(Section):
     frames_per_s: KnownRate
 
 
-class IscsiLoad(Enum):
-    """A load of disks over iSCSI."""
+class StorageLoad(Enum):
+    """A load of disks over a network."""
 
     RANDOM = "random"
     READ = "sequential-read"
     WRITE = "sequential-write"
 
 
-_LOADS = ", ".join(load.value for load in IscsiLoad)
+_LOADS = ", ".join(load.value for load in StorageLoad)
 
 
-class IscsiFacts(Section):
-    """The loads over iSCSI that somebody ran with the card. They have no limit: only their ratios carry over."""
+class StorageFacts(Section):
+    """The loads of disks over a network that somebody asks for. They have no limit: only their ratios carry over."""
 
-    workloads: Annotated[tuple[Annotated[IscsiLoad, Wanted(f"one of {_LOADS}")], ...], Field(min_length=1)]
+    workloads: Annotated[tuple[Annotated[StorageLoad, Wanted(f"one of {_LOADS}")], ...], Field(min_length=1)]
 
 
 class IscsiOffload(Section):

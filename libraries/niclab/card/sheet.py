@@ -12,7 +12,7 @@ from niclab.bench.records import OperatingSystem
 from niclab.card.effects import Effect, Sequence
 from niclab.card.identity_facts import ConventionalPci, IdentityFacts, Pcie
 from niclab.card.kernels import KernelContext, release
-from niclab.card.limits import Erratum, HarmlessMessage, IscsiFacts, IscsiOffload, Limits, Reference
+from niclab.card.limits import Erratum, HarmlessMessage, IscsiOffload, Limits, Reference, StorageFacts
 from niclab.card.offload_facts import Offloads
 from niclab.card.settings_facts import (
     ChannelFacts,
@@ -64,8 +64,9 @@ class Card(Sheet):
     recommended: Recommended | None = None
     effects: tuple[Effect, ...] = ()
     sequence: Sequence | None = None
-    iscsi: IscsiFacts | None = None
+    iscsi: StorageFacts | None = None
     iscsi_offload: IscsiOffload | None = None
+    nvme_tcp: StorageFacts | None = None
     references: tuple[Reference, ...] = ()
     errata: tuple[Erratum, ...] = ()
     harmless_messages: tuple[HarmlessMessage, ...] = ()

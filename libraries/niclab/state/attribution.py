@@ -92,6 +92,8 @@ def _is_about(left: Leftover, command: str) -> bool:
         return bool(words & {"exportfs", "rpc.nfsd", "mount"})
     if left.subject == "iscsi":
         return bool(words & {"iscsiadm", "multipathd"}) or "/sys/kernel/config/target" in command
+    if left.subject == "nvme":
+        return any(each in command for each in ("/dev/nvme-fabrics", "/sys/kernel/config/nvmet", "losetup"))
     if left.subject not in words:
         return False
     key, *more = left.key.split()

@@ -260,6 +260,7 @@ _READERS: dict[str, Callable[[Table, list[str]], None]] = {
     "modules": _names("modules"),
     "nfs": _pairs("nfs"),
     "iscsi": _pairs("iscsi"),
+    "nvme": _pairs("nvme"),
     "steering": _pairs("steering", lambda name: name.removeprefix("/sys/class/net/").replace("/queues/", " ")),
     "interrupts": _pairs("interrupts"),
     "cmdline": _pairs("boot"),

@@ -36,8 +36,8 @@ class Depth(StrEnum):
     """The extent of a snapshot.
 
     ``FULL``, at both ends of a run: everything. ``BETWEEN``, after each suite: interfaces with addresses, bonds and
-    VLANs, routes, sysctls, modules, the NFS server with its exports, iSCSI sessions and targets; shut switch ports.
-    No ``ethtool``, packages, boot files, processes, BMC.
+    VLANs, routes, sysctls, modules, the NFS server with its exports, iSCSI sessions and targets, those of
+    NVMe; shut switch ports. No ``ethtool``, packages, boot files, processes, BMC.
     """
 
     FULL = "full"
@@ -90,7 +90,7 @@ _ON_DEMAND = (
     "bonding|8021q|garp|mrp|stp|llc|bridge|tls|af_packet\\w*|\\w*_diag|sch_\\w+|tcp_\\w+|nf_\\w+|nft_\\w+|x_tables"
     "|ip6?_tables|libcrc32c|crc\\w+|ipmi_\\w+|if_lagg|if_vlan|if_infiniband|nfs\\w*|lockd|sunrpc|auth_rpcgss|grace"
     "|fscache|netfs"
-    "|iscsi\\w*|libiscsi\\w*|scsi_\\w+|sd_mod|dm_\\w+|sg|t10_pi|target_core\\w*|uio"
+    "|iscsi\\w*|libiscsi\\w*|scsi_\\w+|sd_mod|dm_\\w+|sg|t10_pi|target_core\\w*|uio|nvme\\w*"
     "|isofs|nls_\\w+|v?fat|loop|fuse|overlay|binfmt_misc|configfs|xt_\\w+"
     "|\\w*aes\\w*|\\w*sha[0-9]+\\w*|crypt\\w+|ghash\\w*|cmac|[cg]cm|authenc\\w*"
 )

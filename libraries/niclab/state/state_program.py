@@ -101,6 +101,18 @@ done
 for f in /sys/block/dm-*/dm/name; do
   v=; [ ! -r "$f" ] || read -r v < "$f"; [ -z "$v" ] || printf 'map %s\\tpresent\\n' "$v"
 done
+title nvme
+for f in /sys/class/nvme/nvme*/subsysnqn; do
+  {{ read -r t < "${{f%/*}}/transport" && read -r v < "$f"; }} 2>/dev/null || continue
+  [ "$t" = pcie ] || printf 'controller %s\\tpresent\\n' "$v"
+done
+for f in /sys/kernel/config/nvmet/subsystems/* /sys/kernel/config/nvmet/ports/*; do
+  [ ! -d "$f" ] || printf '%s\\tpresent\\n' "${{f#/sys/kernel/config/nvmet/}}"
+done
+for f in /sys/block/loop*/loop/backing_file; do
+  v=; {{ read -r v < "$f"; }} 2>/dev/null || continue
+  case "$v" in /tmp/niclab.*) printf 'loop %s\\tpresent\\n' "$v" ;; esac
+done
 """
 
 _LINUX_FULL = """

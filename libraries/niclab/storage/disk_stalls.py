@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from niclab.core.verdict import Undecided
-from niclab.storage.iscsi_initiator import GIVES_UP_AFTER_S
-from niclab.storage.iscsi_loads import LoadCounts
+from niclab.storage.disk_loads import LoadCounts
+from niclab.storage.iscsi.iscsi_initiator import GIVES_UP_AFTER_S
 from niclab.storage.waits import Longest, Wait
 
 MOST_USUAL_MS = 1000

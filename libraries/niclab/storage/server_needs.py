@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
 from niclab.run.server import Server
+
+_ANY = ("0.0.0.0", "*", "[::]")
 
 
 @dataclass(frozen=True)
@@ -53,3 +55,19 @@ def missing(server: Server, needs: Needs) -> list[str]:
         look = f"[ $n != MemAvailable: ] || [ $v -ge {kib} ] || echo {kib} KiB of memory"
         looks.append(f"while read -r n v u; do {look}; done </proc/meminfo")
     return server.run("\n".join([*looks, ":"])).stdout.splitlines()
+
+
+def require_port_free(server: Server, address: str, port: int) -> None:
+    """Require that nobody listens where a target of the lab is to listen.
+
+    Args:
+        server: The server.
+        address: Of the server, on a path.
+        port: The TCP port.
+
+    Raises:
+        BenchFault: Somebody does.
+    """
+    for line in server.host.links.listeners(port):
+        if any(f" {each}:{port} " in line for each in (address, *_ANY)):
+            raise BenchFault(f"{server.name}: {' '.join(line.split())}; expected nobody at {address}:{port}")

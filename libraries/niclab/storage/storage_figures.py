@@ -31,11 +31,12 @@ class Binding(StrEnum):
     SERVER = "the NFS server's time to answer"
     """Neither line, bus, card nor a CPU is full: it is what 4 reads under way take."""
     TARGET = "the iSCSI target's time to answer"
+    NVME_TARGET = "the NVMe target's time to answer"
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Return why nobody knows who held a load back: where nothing is full, a slow target looks like a slow card."""
-        if self is not Binding.TARGET:
+        if self not in (Binding.TARGET, Binding.NVME_TARGET):
             return ()
         return (f"held back by {self.value}, as nothing else is full: nobody knows if the target or the card is slow",)
 

@@ -17,7 +17,7 @@ from fake_traffic import carry
 
 from CongestedStorage import CongestedStorage
 from niclab.bench.records import BenchPath, Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageFacts, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
@@ -27,11 +27,11 @@ from niclab.run.run import Run
 from niclab.storage.congestion import congested_loads
 from niclab.storage.congestion.congested_answer import CongestedAnswer
 from niclab.storage.congestion.congested_san import CongestedSan
-from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_target import IscsiTarget
+from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.storage_figures import Binding
+from niclab.storage.volumes import DiskTarget
 
-FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
+FACTS = StorageFacts(workloads=tuple(StorageLoad), source="a document")
 COMMAND, VLAN = "cd /tmp/niclab.fake && load disks", 103
 HERE = tuple(f"sd{letter}" for letter in "abcdefghijkl")
 THERE = ("sdm", "sdn", "sdo", "sdp")
@@ -105,10 +105,10 @@ class Programs:
         found: dict[str, Any] = json.loads(text)
         return found
 
-    def look(self, _: Run, names: Sequence[str], volumes: Sequence[int]) -> IscsiCounts:
+    def look(self, _: Run, names: Sequence[str], volumes: Sequence[int]) -> DiskCounts:
         assert len(names) == len(volumes)
         read, written = (sum(counts[name] for name in names) for counts in (self.read, self.written))
-        return IscsiCounts(read, written, 0, read, written, 0, 0, self.resent_until_now, self.sent, self.sent)
+        return DiskCounts(read, written, 0, read, written, 0, 0, self.resent_until_now, self.sent, self.sent)
 
 
 @pytest.fixture
@@ -133,18 +133,18 @@ def programs(connected: Run, bench: FakeBench, switch: FakeSwitch, monkeypatch: 
     made = Programs(bench, switch)
 
     @contextmanager
-    def offering(_: Run, path: BenchPath, volumes: range) -> Iterator[IscsiTarget]:
-        yield IscsiTarget(f"iqn.a:{path.name}", "198.18.10.2", volumes)
+    def offering(_: Run, path: BenchPath, volumes: range) -> Iterator[DiskTarget]:
+        yield DiskTarget(f"iqn.a:{path.name}", "198.18.10.2", volumes)
 
     @contextmanager
-    def attached(_: Run, path: BenchPath, target: IscsiTarget) -> Iterator[tuple[str, ...]]:
+    def attached(_: Run, path: BenchPath, target: DiskTarget) -> Iterator[tuple[str, ...]]:
         found = {"a": HERE, "b": THERE}[path.name]
         assert len(found) == len(target.volumes)
         yield found
 
-    for name, value in {"offering": offering, "attached": attached, "IscsiAgent": lambda _: made}.items():
+    for name, value in {"offering": offering, "attached": attached, "DiskAgent": lambda _: made}.items():
         monkeypatch.setattr(congested_loads, name, value)
-    monkeypatch.setattr("niclab.storage.iscsi_counts.look", made.look)
+    monkeypatch.setattr("niclab.storage.iscsi.iscsi_counts.look", made.look)
     return made
 
 
@@ -227,11 +227,11 @@ def test_data_that_come_through_one_port_alone_are_the_benchs_fault(connected: R
 def test_counts_that_disagree_are_the_benchs_fault(
     connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, silent: str
 ) -> None:
-    def look(run: Run, names: Sequence[str], volumes: Sequence[int]) -> IscsiCounts:
+    def look(run: Run, names: Sequence[str], volumes: Sequence[int]) -> DiskCounts:
         found = programs.look(run, names, volumes)
         return replace(found, disk_read_bytes=0) if silent in names else found
 
-    monkeypatch.setattr("niclab.storage.iscsi_counts.look", look)
+    monkeypatch.setattr("niclab.storage.iscsi.iscsi_counts.look", look)
     answer = measured(connected)
     with pytest.raises(BenchFault, match=r"bytes read: [0-9]+ at the disks; expected the program's"):
         judge(connected, answer)
@@ -268,11 +268,11 @@ def test_a_baseline_that_a_slow_target_may_miss_is_nobodys(connected: Run, progr
         judge(connected, replace(answer, loads=full))
 
 
-@pytest.mark.parametrize("workloads", [(IscsiLoad.WRITE,), None], ids=["writes alone", "no section"])
+@pytest.mark.parametrize("workloads", [(StorageLoad.WRITE,), None], ids=["writes alone", "no section"])
 def test_a_sheet_without_loads_that_read_costs_nothing(
-    connected: Run, programs: Programs, workloads: tuple[IscsiLoad, ...] | None
+    connected: Run, programs: Programs, workloads: tuple[StorageLoad, ...] | None
 ) -> None:
-    facts = None if workloads is None else IscsiFacts(workloads=workloads, source="a document")
+    facts = None if workloads is None else StorageFacts(workloads=workloads, source="a document")
     connected.card = connected.card.model_copy(update={"iscsi": facts})
     with pytest.raises(NotApplicable, match=r"has no (load that reads|section iscsi)|no section iscsi"):
         measured(connected)

@@ -10,7 +10,7 @@ from niclab.bench.records import Role
 from niclab.hosts.counts.load_records import FrameCounters
 from niclab.run.watching.standstill import Stood
 from niclab.storage.congestion.losses import Lost, lost_of
-from niclab.storage.iscsi_counts import IscsiCounts
+from niclab.storage.disk_counts import DiskCounts
 from niclab.switch.switch_records import COUNTERS
 from niclab.traffic.runs.switch_counts import PortCount
 
@@ -23,7 +23,7 @@ def port(name: str, **counted: int) -> PortCount:
 
 
 def test_counts_are_those_of_each_direction() -> None:
-    counts = IscsiCounts(0, 0, 0, 0, 0, 0, dut_resent=7, peer_resent=300, dut_sent=2000, peer_sent=5000)
+    counts = DiskCounts(0, 0, 0, 0, 0, 0, dut_resent=7, peer_resent=300, dut_sent=2000, peer_sent=5000)
     switch = (
         port("dut.p0", out_discards=200, out_errors=1, in_errors=64, in_discards=2),
         port("dut.p1", out_discards=9999),

@@ -12,16 +12,16 @@ from fake_bench import FakeBench
 
 from MultipathStorage import MultipathStorage
 from niclab.bench.records import OperatingSystem, Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageFacts, StorageLoad
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.links.failure import Cause
 from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
-from niclab.storage.iscsi_loads import LoadCounts
-from niclab.storage.iscsi_target import IscsiTarget
+from niclab.storage.disk_loads import LoadCounts
 from niclab.storage.multipath import multipath_disks, multipath_failover
 from niclab.storage.multipath.multipath_disks import BACK_WITHIN_S, LOST_WITHIN_S, MultipathDisks
 from niclab.storage.multipath.multipath_maps import DiskMap
+from niclab.storage.volumes import DiskTarget
 
 GOOD = LoadCounts(
     reads=67,
@@ -68,7 +68,7 @@ class Disks:
         self.did.append("end")
 
     @contextmanager
-    def going_on(self, load: IscsiLoad) -> Iterator[Callable[[], LoadCounts]]:
+    def going_on(self, load: StorageLoad) -> Iterator[Callable[[], LoadCounts]]:
         self.did.append(load.value)
         yield self._counts
 
@@ -100,14 +100,14 @@ class Disks:
 
 @pytest.fixture
 def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disks:
-    facts = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+    facts = StorageFacts(workloads=(StorageLoad.READ,), source="a document")
     taken.card = taken.card.model_copy(update={"iscsi": facts})
     made = Disks(bench)
 
     @contextmanager
-    def offering(_: object, path: Any, *__: object) -> Iterator[IscsiTarget]:
+    def offering(_: object, path: Any, *__: object) -> Iterator[DiskTarget]:
         made.did.append(f"offer {path.name}")
-        yield IscsiTarget(f"iqn.a:{path.name}", "198.18.10.2")
+        yield DiskTarget(f"iqn.a:{path.name}", "198.18.10.2")
         made.did.append(f"withdraw {path.name}")
 
     @contextmanager
@@ -124,7 +124,7 @@ def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disk
         mapped=mapped, look=made.look, require_installed=lambda _: made.did.append("look"), serials=lambda _: ("1", "2")
     )
     parts = {"offering": offering, "offering_too": offering, "attached": attached, "multipath_maps": maps}
-    parts |= {"IscsiAgent": lambda _: made, "IscsiClient": lambda *_: made}
+    parts |= {"DiskAgent": lambda _: made, "DiskClient": lambda *_: made}
     for name, value in parts.items():
         monkeypatch.setattr(multipath_disks, name, value)
     monkeypatch.setattr(multipath_disks, "LOOK_EVERY_S", 0.01)

@@ -14,9 +14,9 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.storage.iscsi_target import VOLUME_BYTES
 from niclab.storage.multipath import multipath_maps
 from niclab.storage.multipath.multipath_maps import DiskMap, mapped, read_status, require_installed, serials
+from niclab.storage.volumes import VOLUME_BYTES
 
 NAMES = tuple(f"36001405{each}" for each in serials(2))
 BEGINS, ENDS, SHOWS, RUNS = "modprobe -a dm-multipath", "m=; c=; {", "dmsetup status", "! grep -q multipathd"

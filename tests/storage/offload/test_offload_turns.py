@@ -12,7 +12,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import Role
-from niclab.card import IscsiFacts, IscsiLoad, IscsiOffload, Prediction
+from niclab.card import IscsiOffload, Prediction, StorageFacts, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
@@ -20,10 +20,10 @@ from niclab.frames import delivery
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.watching.standstill import StandstillWatch, Stood
-from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_target import VOLUMES, IscsiTarget
+from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.offload import offload_turns
 from niclab.storage.offload.engine import Engine
+from niclab.storage.volumes import VOLUMES, DiskTarget
 from StorageOffload import StorageOffload
 
 OFFLOAD = IscsiOffload(
@@ -41,7 +41,7 @@ class Side:
 
     def __init__(self, disks: Disks, record: str) -> None:
         self._disks, self._record = disks, record
-        self.counts = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self.counts = DiskCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     def end(self) -> None:
         self._disks.log.append(f"end {self._record}")
@@ -100,7 +100,7 @@ class Disks:
         monkeypatch.setattr(offload_turns, "engine_of", self._engine)
         monkeypatch.setattr(offload_turns, "offering", self._offering)
         monkeypatch.setattr(offload_turns, "attached", self._attached)
-        monkeypatch.setattr(offload_turns, "IscsiAgent", self._agent)
+        monkeypatch.setattr(offload_turns, "DiskAgent", self._agent)
         monkeypatch.setattr(offload_turns.iscsi_counts, "look", self._look)
 
     @contextmanager
@@ -108,12 +108,12 @@ class Disks:
         yield ENGINE
 
     @contextmanager
-    def _offering(self, _: Run, __: object, volumes: range, after: IscsiTarget | None = None) -> Iterator[IscsiTarget]:
-        yield IscsiTarget("iqn.a:b.2" if after else "iqn.a:b", "198.18.10.2", volumes)
+    def _offering(self, _: Run, __: object, volumes: range, after: DiskTarget | None = None) -> Iterator[DiskTarget]:
+        yield DiskTarget("iqn.a:b.2" if after else "iqn.a:b", "198.18.10.2", volumes)
 
     @contextmanager
     def _attached(
-        self, _: Run, __: object, target: IscsiTarget, record: str = "default", address: str = ""
+        self, _: Run, __: object, target: DiskTarget, record: str = "default", address: str = ""
     ) -> Iterator[tuple[str, ...]]:
         self._sides.append(Side(self, record))
         self.log.append(f"{target.name} by {record} {address}".strip())
@@ -123,7 +123,7 @@ class Disks:
     def _agent(self, _: object) -> Side:
         return next(self._agents)
 
-    def _look(self, _: Run, __: object, volumes: range) -> IscsiCounts:
+    def _look(self, _: Run, __: object, volumes: range) -> DiskCounts:
         return self._sides[volumes.start // VOLUMES].counts
 
     def _limits(self) -> str:
@@ -132,7 +132,7 @@ class Disks:
 
 @pytest.fixture
 def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disks:
-    facts = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
+    facts = StorageFacts(workloads=tuple(StorageLoad), source="a document")
     taken.card = taken.card.model_copy(update={"iscsi": facts, "iscsi_offload": OFFLOAD})
     return Disks(bench, monkeypatch)
 

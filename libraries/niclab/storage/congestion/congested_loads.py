@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role
-from niclab.card import IscsiLoad, PauseFacts
+from niclab.card import PauseFacts, StorageLoad
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import Deadline, pause
@@ -23,18 +23,21 @@ from niclab.run.watching import standstill
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction
 from niclab.stats.run_plan import SamplingPlan
-from niclab.storage import damage, iscsi_counts, resent
+from niclab.storage import damage, resent
 from niclab.storage.congestion.congested_answer import CongestedAnswer, CongestedLoad, San, SanFound
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.losses import Lost, lost_of
 from niclab.storage.congestion.san_counts import Disks, SanCounter, SanCounts
-from niclab.storage.iscsi_counts import IscsiCounts, contradictions
-from niclab.storage.iscsi_initiator import attached
-from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
-from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
-from niclab.storage.iscsi_target import VOLUMES, offering
-from niclab.storage.iscsi_workloads import DiskLoads, figures_of, require_asked, unit_of, value_of
+from niclab.storage.disk_counts import DiskCounts, contradictions
+from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder
+from niclab.storage.disk_program import SEQUENTIAL_BYTES
+from niclab.storage.disk_workloads import DiskLoads, figures_of, unit_of, value_of
+from niclab.storage.iscsi import iscsi_counts
+from niclab.storage.iscsi.iscsi_initiator import attached
+from niclab.storage.iscsi.iscsi_target import offering
+from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.storage.storage_figures import Binding, binding, ceilings
+from niclab.storage.volumes import VOLUMES
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import endpoints, experiment
@@ -45,7 +48,7 @@ from niclab.traffic.runs.traffic_run import TrafficRun
 
 TOOL = "congested iSCSI load 1"
 """In the conditions of a measurement: another number makes figures that are compared with none of the former ones."""
-LOADS = (IscsiLoad.READ, IscsiLoad.RANDOM)
+LOADS = (StorageLoad.READ, StorageLoad.RANDOM)
 """Those whose data come to the dut; what it writes leaves by one port for two."""
 COUNTED_WITHIN_S = 5.0
 """Assumption: some switches bring their counts up to date only every few seconds."""
@@ -64,13 +67,13 @@ class Turns:
     run_s: int
     turns: int
 
-    def plan(self, load: IscsiLoad) -> SamplingPlan:
+    def plan(self, load: StorageLoad) -> SamplingPlan:
         """Return the plan of the runs on one SAN.
 
         Args:
             load: The load.
         """
-        step = 1.0 if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES / 1e6
+        step = 1.0 if load is StorageLoad.RANDOM else SEQUENTIAL_BYTES / 1e6
         turns = self.turns
         return SamplingPlan(turns, turns, met_from=turns, warm_up_runs=0, resolution=step / self.run_s)
 
@@ -105,10 +108,10 @@ def measure(run: Run, vlan: int, profile: Profile, tell: Tell) -> CongestedAnswe
     with san.laid(run, vlan), _attached(run, san) as groups, ExitStack() as ending:
         sides = list[_Side]()
         for kind, disks in ((San.BASE, groups[:1]), (San.CONGESTED, groups[1:])):
-            agent = IscsiAgent(run.server(Role.DUT))
+            agent = DiskAgent(run.server(Role.DUT))
             ending.callback(agent.end)  # before the session: it has the disks open
             names = [name for each in disks for name in each.names]
-            sides.append(_Side(run, kind, disks, IscsiClient(agent, names, secrets.token_hex(8))))
+            sides.append(_Side(run, kind, disks, DiskClient(agent, names, secrets.token_hex(8))))
         answer = _Loads(run, san, (sides[0], sides[1]), TURNS[profile], tell).asked(loads)
     for load in answer.loads:
         run.notes.figure(load.figure())
@@ -170,7 +173,7 @@ class _Side:
     run: Run
     san: San
     disks: Sequence[Disks]
-    client: IscsiClient
+    client: DiskClient
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ class _Loads:
     turns: Turns
     tell: Tell
 
-    def asked(self, loads: Sequence[IscsiLoad]) -> CongestedAnswer:
+    def asked(self, loads: Sequence[StorageLoad]) -> CongestedAnswer:
         counter = SanCounter(self.run, self.san, self._disks)
         before = counter.look()
         for side in self.sides:
@@ -204,7 +207,7 @@ class _Loads:
         problems = () if damaged else tuple(self._contradictions(counter.since(before)))
         return CongestedAnswer(self._name, found, problems, damaged)
 
-    def _turns(self, load: IscsiLoad, counter: SanCounter) -> CongestedLoad:
+    def _turns(self, load: StorageLoad, counter: SanCounter) -> CongestedLoad:
         """One load on each SAN, in turns; which one is first changes with every turn."""
         run, order = self.run, LoadOrder(duration_s=self.turns.run_s, load=load)
         measured = MeasuredPath.looked_at(run, self.san.first, endpoints.ends(run, self.san.first, Role.PEER))
@@ -237,7 +240,7 @@ class _Loads:
         )
 
     def _recorded(
-        self, subject: str, load: IscsiLoad, found: SanFound, measured: MeasuredPath, order: LoadOrder
+        self, subject: str, load: StorageLoad, found: SanFound, measured: MeasuredPath, order: LoadOrder
     ) -> Against:
         """The measurement is added to the run folder; what it is compared with."""
         measurement = Measurement(
@@ -328,7 +331,7 @@ def _discards(counts: Sequence[PortCount], port: str) -> int:
     return sum(each.counted["out_discards"] for each in counts if each.port == port)
 
 
-def _shares(disks: Sequence[Disks], counts: Sequence[IscsiCounts]) -> dict[str, int]:
+def _shares(disks: Sequence[Disks], counts: Sequence[DiskCounts]) -> dict[str, int]:
     return {
         each.source.name: found.disk_read_bytes + found.disk_written_bytes
         for each, found in zip(disks, counts, strict=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.hosts.counts.load_records import FrameCounters
 from niclab.run.watching.standstill import Stood
-from niclab.storage.iscsi_counts import IscsiCounts
+from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.resent import RESENT_PART, is_much, judged
 from niclab.traffic.outage.outage import Judgement
 from niclab.traffic.runs.switch_counts import PortCount
@@ -68,7 +68,7 @@ class Lost:
 
 
 def lost_of(
-    counts: IscsiCounts, switch: Sequence[PortCount], ports: Mapping[str, FrameCounters], dut: str
+    counts: DiskCounts, switch: Sequence[PortCount], ports: Mapping[str, FrameCounters], dut: str
 ) -> tuple[Lost, Lost]:
     """Return what was lost of the frames of each server.
 

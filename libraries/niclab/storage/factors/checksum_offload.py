@@ -22,7 +22,7 @@ from niclab.storage import damage
 from niclab.storage.factors import iscsi_factors
 from niclab.storage.factors.factor_answer import FactorAnswer
 from niclab.storage.factors.factor_question import NOT_PREDICTED, Factor, asking
-from niclab.storage.iscsi_workloads import require_asked
+from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.traffic.effects.effect import WITH, WITHOUT
 
 NAME = "checksum-offload-off"

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from niclab.bench.records import Role
-from niclab.card import IscsiLoad
+from niclab.card import StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import NotedFigure
-from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_workloads import LoadFigures, figures_of
+from niclab.storage.disk_counts import DiskCounts
+from niclab.storage.disk_workloads import LoadFigures, figures_of
 from niclab.traffic.effects.effect import EffectAnswers
 from niclab.traffic.runs.experiment import Question, figure_of
 from niclab.traffic.runs.traffic_run import TrafficRun
@@ -30,10 +30,10 @@ class Cost:
     variant: str
     found: LoadFigures
     waiting: float | None
-    counts: tuple[IscsiCounts, ...]
+    counts: tuple[DiskCounts, ...]
 
     @classmethod
-    def of(cls, variant: str, runs: Sequence[TrafficRun], counts: Sequence[IscsiCounts]) -> Cost:
+    def of(cls, variant: str, runs: Sequence[TrafficRun], counts: Sequence[DiskCounts]) -> Cost:
         """Return what runs have cost.
 
         Args:
@@ -80,7 +80,7 @@ class FactorAnswer(EffectAnswers):
         lost: How often a session lost its connection, by variant.
     """
 
-    loads: tuple[IscsiLoad, ...]
+    loads: tuple[StorageLoad, ...]
     costs: tuple[tuple[Cost, Cost], ...]
     damaged: tuple[str, ...]
     problems: tuple[str, ...]

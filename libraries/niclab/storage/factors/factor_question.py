@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 from niclab.bench.records import BenchPath, Role
-from niclab.card import IscsiLoad, Prediction, Setting, SettingKind, Step
+from niclab.card import Prediction, Setting, SettingKind, Step, StorageLoad
 from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
 from niclab.report import now
@@ -20,13 +20,15 @@ from niclab.stats.measurements import Measurement
 from niclab.stats.questions import Direction, Outcome
 from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.runner import Pairs
+from niclab.storage.disk_counts import DiskCounts
+from niclab.storage.disk_loads import WORDS, LoadOrder
+from niclab.storage.disk_workloads import ends_of, figures_of, too_much
 from niclab.storage.factors.factor_answer import Cost, FactorAnswer
 from niclab.storage.factors.variant_sessions import VariantSessions
-from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_loads import WORDS, LoadOrder
-from niclab.storage.iscsi_target import IscsiTarget, offering
-from niclab.storage.iscsi_workloads import TOOL, ends_of, figures_of, too_much
+from niclab.storage.iscsi.iscsi_target import offering
+from niclab.storage.iscsi.iscsi_workloads import TOOL
 from niclab.storage.storage_figures import Binding, binding, ceilings
+from niclab.storage.volumes import DiskTarget
 from niclab.traffic.effects import effect, kept_figures
 from niclab.traffic.effects.effect import SEED, WITH, WITHOUT, EffectAnswer, EffectBudget
 from niclab.traffic.effects.variants import Variants, Way, applied
@@ -86,7 +88,7 @@ class Factor:
 
 @contextmanager
 def asking(
-    run: Run, loads: Sequence[IscsiLoad], profile: Profile, tell: Tell, at_work: AtWork = lambda _: None
+    run: Run, loads: Sequence[StorageLoad], profile: Profile, tell: Tell, at_work: AtWork = lambda _: None
 ) -> Iterator[Callable[[Factor], FactorAnswer]]:
     """Offer a target over the first path inside the ``with`` block; yields what asks about a factor.
 
@@ -113,8 +115,8 @@ class _Asked:
 
     run: Run
     path: BenchPath
-    target: IscsiTarget
-    measured: Mapping[IscsiLoad, MeasuredPath]
+    target: DiskTarget
+    measured: Mapping[StorageLoad, MeasuredPath]
     budget: EffectBudget
     tell: Tell
     at_work: AtWork
@@ -154,7 +156,13 @@ class _Asked:
         )
 
     def _answer(
-        self, factor: Factor, load: IscsiLoad, plan: SamplingPlan, pairs: Pairs, result: Outcome, made: Sequence[_Made]
+        self,
+        factor: Factor,
+        load: StorageLoad,
+        plan: SamplingPlan,
+        pairs: Pairs,
+        result: Outcome,
+        made: Sequence[_Made],
     ) -> EffectAnswer:
         run, measured, name = self.run, self.measured[load], f"{factor.name} under iSCSI"
         without = figures_of([each.run for each in made if each.variant == WITHOUT])
@@ -185,7 +193,7 @@ class _Asked:
             doubts=binding(without, ceilings(run, measured), Binding.TARGET).doubts,
         )
 
-    def _order(self, load: IscsiLoad) -> LoadOrder:
+    def _order(self, load: StorageLoad) -> LoadOrder:
         return LoadOrder(duration_s=self.budget.run_s, load=load)
 
 
@@ -195,24 +203,24 @@ class _Made:
 
     variant: str
     run: TrafficRun
-    counts: IscsiCounts
+    counts: DiskCounts
 
 
 @dataclass
 class _Turns:
     """Makes the runs of a turn, and keeps them."""
 
-    measured: Mapping[IscsiLoad, MeasuredPath]
+    measured: Mapping[StorageLoad, MeasuredPath]
     run_s: int
     sessions: VariantSessions
     asker: ToldAsker
-    made: dict[IscsiLoad, list[_Made]] = field(default_factory=dict)
+    made: dict[StorageLoad, list[_Made]] = field(default_factory=dict)
 
-    def one(self, variant: str, loads: Sequence[IscsiLoad]) -> dict[IscsiLoad, float]:
+    def one(self, variant: str, loads: Sequence[StorageLoad]) -> dict[StorageLoad, float]:
         """Load the disks once by each of ``loads``; returns operations a second."""
         return {load: self._run(variant, load) for load in loads}
 
-    def _run(self, variant: str, load: IscsiLoad) -> float:
+    def _run(self, variant: str, load: StorageLoad) -> float:
         disks, measured = self.sessions.loads(variant), self.measured[load]
         before = disks.counts()
         session = disks.session(measured.ends, measured.rate_mbps)

@@ -11,7 +11,7 @@ from niclab.run.run import Run
 from niclab.storage import damage
 from niclab.storage.factors.factor_answer import FactorAnswer, table
 from niclab.storage.factors.factor_question import Factor, asking
-from niclab.storage.iscsi_workloads import require_asked
+from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.traffic.effects import effect
 from niclab.traffic.runs import experiment
 

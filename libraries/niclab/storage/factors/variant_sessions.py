@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from niclab.bench.records import BenchPath, Role
 from niclab.run.run import Run
 from niclab.settings import mtu
-from niclab.storage import iscsi_connection, iscsi_counts
-from niclab.storage.iscsi_counts import IscsiCounts, contradictions
-from niclab.storage.iscsi_initiator import attached
-from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient
-from niclab.storage.iscsi_target import IscsiTarget
-from niclab.storage.iscsi_workloads import DiskLoads
+from niclab.storage.disk_counts import DiskCounts, contradictions
+from niclab.storage.disk_loads import DiskAgent, DiskClient
+from niclab.storage.disk_workloads import DiskLoads
+from niclab.storage.iscsi import iscsi_connection, iscsi_counts
+from niclab.storage.iscsi.iscsi_initiator import attached
+from niclab.storage.volumes import DiskTarget
 from niclab.traffic.effects.variants import Variants
 
 
@@ -30,7 +30,7 @@ class SessionLoads(DiskLoads):
 
     disks: tuple[str, ...]
 
-    def counts(self) -> IscsiCounts:
+    def counts(self) -> DiskCounts:
         """Read what disks, target and TCP have counted until now.
 
         Raises:
@@ -56,7 +56,7 @@ class VariantSessions:
 
     run: Run
     path: BenchPath
-    target: IscsiTarget
+    target: DiskTarget
     variants: Variants
     at_work: Callable[[str], object]
     damaged: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ class VariantSessions:
     lost: dict[str, int] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
     _now: tuple[str, SessionLoads] | None = None
-    _began: tuple[IscsiCounts, int | None] = field(init=False)
+    _began: tuple[DiskCounts, int | None] = field(init=False)
 
     def loads(self, variant: str) -> SessionLoads:
         """Return the disks of a session under the settings of a variant.
@@ -119,9 +119,9 @@ class VariantSessions:
     @contextmanager
     def _session(self, variant: str) -> Iterator[SessionLoads]:
         with attached(self.run, self.path, self.target) as disks, ExitStack() as ending:
-            agent = IscsiAgent(self.run.server(Role.DUT))
+            agent = DiskAgent(self.run.server(Role.DUT))
             ending.callback(agent.end)  # before the session: it has the disks open
-            client = IscsiClient(agent, disks, secrets.token_hex(8))
+            client = DiskClient(agent, disks, secrets.token_hex(8))
             loads = SessionLoads(self.run, self.path, client, disks)
             self._began = (loads.counts(), self._connection())
             client.fill()

@@ -20,10 +20,10 @@ from niclab.links.failure import Cause
 from niclab.links.link_loss import Loss
 from niclab.links.witness import Explained, Witnesses
 from niclab.run.run import Run
-from niclab.storage.iscsi_initiator import ANSWERS_WITHIN_S, GIVES_UP_SETTING, attached
-from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient
-from niclab.storage.iscsi_target import offering, offering_too
-from niclab.storage.iscsi_workloads import require_asked
+from niclab.storage.disk_loads import DiskAgent, DiskClient
+from niclab.storage.iscsi.iscsi_initiator import ANSWERS_WITHIN_S, GIVES_UP_SETTING, attached
+from niclab.storage.iscsi.iscsi_target import offering, offering_too
+from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.storage.multipath import multipath_maps
 from niclab.storage.multipath.multipath_maps import FAILS_PATH_AFTER_S, LOOKS_EVERY_S
 
@@ -64,7 +64,7 @@ class MultipathDisks:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._undoing = ExitStack()
-        self._client: IscsiClient | None = None
+        self._client: DiskClient | None = None
         self._disks: dict[str, tuple[str, ...]] = {}
         self._lost: Loss | None = None
 
@@ -90,9 +90,9 @@ class MultipathDisks:
             for path, target in zip(paths, (first, second), strict=True):
                 self._disks[path.name] = undoing.enter_context(attached(run, path, target, settings=_SETTINGS))
             maps = undoing.enter_context(multipath_maps.mapped(run, [*self._disks.values()], first.address))
-            agent = IscsiAgent(run.server(Role.DUT))
+            agent = DiskAgent(run.server(Role.DUT))
             undoing.callback(agent.end)  # before the maps: it has them open
-            self._client = IscsiClient(agent, [f"mapper/{name}" for name in maps], secrets.token_hex(8))
+            self._client = DiskClient(agent, [f"mapper/{name}" for name in maps], secrets.token_hex(8))
             run.part(Witnesses).begin()
             self._undoing = undoing.pop_all()
 
@@ -111,7 +111,7 @@ class MultipathDisks:
         self._undoing.close()
 
     @property
-    def client(self) -> IscsiClient:
+    def client(self) -> DiskClient:
         """The client that loads the maps.
 
         Raises:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath
-from niclab.card import IscsiLoad
+from niclab.card import StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import CardFailure, Undecided
@@ -156,7 +156,7 @@ class MultipathFailover:
     def _judged(self, usual: float, event: str, path: BenchPath, change: Callable[[], list[str]]) -> Judgement:
         """Load the disks while the preferred path changes, and judge it. ``path``: the one that is used afterwards."""
         both = standstill.watch(self.run)
-        with self._disks.client.going_on(IscsiLoad.RANDOM) as end:
+        with self._disks.client.going_on(StorageLoad.RANDOM) as end:
             since = both.told()
             wrong = change()
             counts = end()

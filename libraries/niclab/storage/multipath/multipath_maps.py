@@ -22,8 +22,8 @@ from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
-from niclab.storage.iscsi_target import VOLUME_BYTES
 from niclab.storage.server_needs import Needs, missing
+from niclab.storage.volumes import VOLUME_BYTES
 
 FOLDER = "/tmp/niclab.multipath"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""

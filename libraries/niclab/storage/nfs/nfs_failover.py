@@ -11,9 +11,9 @@ from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.storage import iscsi_connection
 from niclab.storage.bond_links import Change, judged, longest, lost_and_back
-from niclab.storage.iscsi_connection import SessionConnection
+from niclab.storage.iscsi import iscsi_connection
+from niclab.storage.iscsi.iscsi_connection import SessionConnection
 from niclab.storage.nfs.nfs_limit import want_limits
 from niclab.storage.nfs.nfs_program import ENDS_WITHIN_S
 from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, ReadsOn

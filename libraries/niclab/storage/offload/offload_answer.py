@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from niclab.card import IscsiLoad, IscsiOffload
+from niclab.card import IscsiOffload, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
@@ -16,9 +16,9 @@ from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
 from niclab.stats.questions import Outcome
 from niclab.storage import damage
-from niclab.storage.iscsi_counts import OTHERS_COMMANDS
-from niclab.storage.iscsi_loads import WORDS, LoadCounts, operation_bytes
-from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
+from niclab.storage.disk_counts import OTHERS_COMMANDS
+from niclab.storage.disk_loads import WORDS, LoadCounts, operation_bytes
+from niclab.storage.disk_program import SEQUENTIAL_BYTES
 from niclab.storage.offload.engine import Engine
 from niclab.traffic.runs import experiment
 from niclab.traffic.runs.experiment import Answer, Question
@@ -43,7 +43,7 @@ class Made:
     """
 
     initiator: Initiator
-    load: IscsiLoad
+    load: StorageLoad
     counts: LoadCounts
     commands: int
     busy: float
@@ -115,7 +115,7 @@ class OffloadLoad:
     """One load by both, in turns."""
 
     subject: str
-    load: IscsiLoad
+    load: StorageLoad
     pairs: tuple[tuple[float, float], ...]
     result: Outcome
     made: tuple[Made, ...]

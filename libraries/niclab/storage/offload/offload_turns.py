@@ -12,21 +12,22 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from niclab.bench.records import BenchPath, Role
-from niclab.card import IscsiLoad
+from niclab.card import StorageLoad
 from niclab.core.profile import Profile
 from niclab.hosts.counts.load_records import load_between
 from niclab.hosts.errors import unreadable
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.stats.run_plan import SamplingPlan
-from niclab.storage import iscsi_counts
-from niclab.storage.iscsi_counts import IscsiCounts, bytes_apart
-from niclab.storage.iscsi_initiator import attached
-from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient
-from niclab.storage.iscsi_target import VOLUMES, offering
-from niclab.storage.iscsi_workloads import require_asked
+from niclab.storage.disk_counts import DiskCounts, bytes_apart
+from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient
+from niclab.storage.iscsi import iscsi_counts
+from niclab.storage.iscsi.iscsi_initiator import attached
+from niclab.storage.iscsi.iscsi_target import offering
+from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.storage.offload.engine import Engine, engine_of, forget_mac, require_engine, seen_mac
 from niclab.storage.offload.offload_answer import Initiator, Made, OffloadAnswer, OffloadLoad
+from niclab.storage.volumes import VOLUMES
 from niclab.traffic.effects.effect import SEED, EffectBudget, expectation_of
 from niclab.traffic.runs.asker import ToldAsker
 from niclab.traffic.runs.progress import Tell
@@ -104,7 +105,7 @@ class _Side:
     """One initiator with a session of its own. ``volumes``: their numbers at the target."""
 
     initiator: Initiator
-    client: IscsiClient
+    client: DiskClient
     disks: tuple[str, ...]
     volumes: range
 
@@ -119,16 +120,16 @@ class _Turns:
     asker: ToldAsker
     made: list[Made] = field(default_factory=list)
 
-    def of(self, load: IscsiLoad) -> tuple[Made, ...]:
+    def of(self, load: StorageLoad) -> tuple[Made, ...]:
         """Return what was made by one load."""
         return tuple(each for each in self.made if each.load is load)
 
-    def one(self, variant: str, loads: Sequence[IscsiLoad]) -> dict[IscsiLoad, float]:
+    def one(self, variant: str, loads: Sequence[StorageLoad]) -> dict[StorageLoad, float]:
         """Load the disks of one initiator once by each of ``loads``; returns operations a second."""
         (side,) = (each for each in self.sides if each.initiator.value == variant)
         return {load: self._load(side, load) for load in loads}
 
-    def _load(self, side: _Side, load: IscsiLoad) -> float:
+    def _load(self, side: _Side, load: StorageLoad) -> float:
         run, host = self.run, self.run.server(Role.DUT).host.counts
         watch = standstill.watch(run)
         told, before, cpu = watch.told(), _counted(run, side), host.cpu_times()
@@ -167,13 +168,13 @@ def _sides(run: Run, path: BenchPath, engine: Engine) -> Iterator[tuple[_Side, .
             (Initiator.SOFTWARE, by_software, own),
             (Initiator.ENGINE, by_engine, others),
         ):
-            agent = IscsiAgent(run.server(Role.DUT))
+            agent = DiskAgent(run.server(Role.DUT))
             ending.callback(agent.end)  # before the session: it has the disks open
-            found.append(_Side(initiator, IscsiClient(agent, disks, secrets.token_hex(8)), disks, volumes))
+            found.append(_Side(initiator, DiskClient(agent, disks, secrets.token_hex(8)), disks, volumes))
         yield tuple(found)
 
 
-def _counted(run: Run, side: _Side) -> IscsiCounts:
+def _counted(run: Run, side: _Side) -> DiskCounts:
     return iscsi_counts.look(run, side.disks, side.volumes)
 
 

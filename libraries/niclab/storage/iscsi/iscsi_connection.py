@@ -9,7 +9,8 @@ from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.hosts.errors import unreadable
 from niclab.run.run import Run
-from niclab.storage.iscsi_target import PORT, IscsiTarget
+from niclab.storage.iscsi.iscsi_target import PORT
+from niclab.storage.volumes import DiskTarget
 
 _SHOW = "cat /proc/net/tcp"
 _TICK_MS = 10
@@ -32,7 +33,7 @@ class SessionConnection:
     timer_ms: int
 
 
-def look(run: Run, target: IscsiTarget, address: str) -> SessionConnection | None:
+def look(run: Run, target: DiskTarget, address: str) -> SessionConnection | None:
     """Look for the connection of the session of a target at both ends.
 
     Args:

@@ -13,8 +13,9 @@ from fake_parts import changes
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
-from niclab.storage import iscsi_target
-from niclab.storage.iscsi_target import VOLUMES, IscsiTarget, gone, offering, offering_too
+from niclab.storage.iscsi import iscsi_target
+from niclab.storage.iscsi.iscsi_target import gone, offering, offering_too
+from niclab.storage.volumes import VOLUMES, DiskTarget
 from niclab.transports.ssh.ssh_records import Result
 
 BEGIN, LOOK, DO = "modprobe -a target_core_mod", "[ ! -e /sys/kernel", "set -e\nmkdir -p"
@@ -60,7 +61,7 @@ def test_a_volume_that_a_target_has_lost_is_named(
     bench: FakeBench, taken: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(iscsi_target, "TARGETS", str(tmp_path))
-    target = IscsiTarget("iqn.a:b", "198.18.10.2")
+    target = DiskTarget("iqn.a:b", "198.18.10.2")
     luns = tmp_path / "iscsi/iqn.a:b/tpgt_1/lun"
     for place in range(VOLUMES):
         (luns / f"lun_{place}").mkdir(parents=True)
@@ -110,7 +111,7 @@ def test_the_undo_works_in_whatever_state_it_is(
 ) -> None:
     monkeypatch.setattr(iscsi_target, "TARGETS", str(tmp_path))
     monkeypatch.setattr(iscsi_target, "STORE", f"{tmp_path}/core/rd_mcp_7114")
-    target = IscsiTarget("iqn.a:b", "198.18.10.2")
+    target = DiskTarget("iqn.a:b", "198.18.10.2")
     group = tmp_path / "iscsi/iqn.a:b/tpgt_1"
     places = {
         "core": tmp_path / "core/rd_mcp_7114/v0",
@@ -135,7 +136,7 @@ def test_a_folder_that_stays_is_no_success_whatever_follows(tmp_path: Path, monk
     monkeypatch.setattr(iscsi_target, "TARGETS", str(tmp_path))
     monkeypatch.setattr(iscsi_target, "STORE", f"{tmp_path}/core/rd_mcp_7114")
     (tmp_path / "iscsi/iqn.a:b/tpgt_1/np/198.18.10.2:3260/busy").mkdir(parents=True)
-    undo = iscsi_target._undo(IscsiTarget("iqn.a:b", "198.18.10.2"))
+    undo = iscsi_target._undo(DiskTarget("iqn.a:b", "198.18.10.2"))
     done = subprocess.run(["sh", "-c", f"({undo}\n) && echo undone"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
 
@@ -146,7 +147,7 @@ def test_the_volumes_of_another_target_stay(tmp_path: Path, monkeypatch: pytest.
     store = tmp_path / "core/rd_mcp_7114"
     for number in (0, 8, 9):
         (store / f"v{number}").mkdir(parents=True)
-    first, second = IscsiTarget("iqn.a:a", "198.18.10.2"), IscsiTarget("iqn.a:b", "198.18.11.2", range(8, 10))
+    first, second = DiskTarget("iqn.a:a", "198.18.10.2"), DiskTarget("iqn.a:b", "198.18.11.2", range(8, 10))
     assert subprocess.run(["sh", "-c", iscsi_target._undo(second)], check=False).returncode == 0
     assert [each.name for each in store.iterdir()] == ["v0"]
     assert subprocess.run(["sh", "-c", iscsi_target._undo(first)], check=False).returncode == 0
@@ -154,7 +155,7 @@ def test_the_volumes_of_another_target_stay(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_volumes_have_numbers_of_the_server_and_places_of_the_target() -> None:
-    made = iscsi_target._do(IscsiTarget("iqn.a:b", "198.18.11.2", range(8, 10)))
+    made = iscsi_target._do(DiskTarget("iqn.a:b", "198.18.11.2", range(8, 10)))
     assert "rd_mcp_7114/v8 " in made and "/lun/lun_1\n" in made and "/lun/lun_8" not in made and "/v0" not in made
 
 

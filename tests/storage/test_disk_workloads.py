@@ -14,27 +14,30 @@ from accepted_runs import accept_day
 from fake_bench import FakeBench
 from fake_traffic import carry
 
-from niclab.bench.records import Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.bench.records import OperatingSystem, Role
+from niclab.card import StorageFacts, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames import delivery
 from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
-from niclab.storage import iscsi_workloads
-from niclab.storage.iscsi_counts import IscsiCounts
-from niclab.storage.iscsi_target import IscsiTarget
-from niclab.storage.iscsi_workloads import IscsiAnswer
+from niclab.storage import disk_workloads
+from niclab.storage.disk_counts import DiskCounts
+from niclab.storage.disk_workloads import LoadsAnswer
+from niclab.storage.iscsi import iscsi_workloads
+from niclab.storage.nvme import nvme_workloads
+from niclab.storage.nvme.nvme_host import NvmeDisks
 from niclab.storage.storage_figures import Binding
+from niclab.storage.volumes import DiskTarget
 from niclab.traffic.runs.traffic_run import TrafficRun
 from Storage import Storage
 
-FACTS = IscsiFacts(workloads=tuple(IscsiLoad), source="a document")
+FACTS = StorageFacts(workloads=tuple(StorageLoad), source="a document")
 COMMAND = "cd /tmp/niclab.fake && load disks"
 DISKS = tuple(f"sd{letter}" for letter in "abcdefgh")
 TIMES = {"silent_s": 0.1, "slowest_s": 0.2}
-ZERO = IscsiCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+ZERO = DiskCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Program:
@@ -101,14 +104,14 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
     made = Program(bench)
 
     @contextmanager
-    def offering(*_: object) -> Iterator[IscsiTarget]:
-        yield IscsiTarget("iqn.a:b", "198.18.10.2")
+    def offering(*_: object) -> Iterator[DiskTarget]:
+        yield DiskTarget("iqn.a:b", "198.18.10.2")
 
     @contextmanager
     def attached(*_: object) -> Iterator[tuple[str, ...]]:
         yield DISKS
 
-    def look(*_: object) -> IscsiCounts:
+    def look(*_: object) -> DiskCounts:
         read, written = made.total["bytes_read"], made.total["bytes_written"]
         return replace(
             ZERO, disk_read_bytes=read, disk_written_bytes=written, target_read_bytes=read, target_written_bytes=written
@@ -117,9 +120,9 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
     def gone(*_: object) -> list[str]:
         return made.gone
 
-    fakes = {"offering": offering, "attached": attached, "IscsiAgent": lambda _: made, "gone": gone}
-    for name, value in fakes.items():
+    for name, value in {"offering": offering, "attached": attached, "gone": gone}.items():
         monkeypatch.setattr(iscsi_workloads, name, value)
+    monkeypatch.setattr(disk_workloads, "DiskAgent", lambda _: made)
     monkeypatch.setattr(iscsi_workloads.iscsi_counts, "look", look)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.loopback_bps", lambda *_: 1e9)
     monkeypatch.setattr("niclab.traffic.limits.bottleneck.pause", lambda _: None)
@@ -128,12 +131,13 @@ def program(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Pr
     return made
 
 
-def measured(run: Run) -> list[IscsiAnswer]:
-    return iscsi_workloads.measure(run, Profile.QUICK, lambda _: None)
+def measured(run: Run) -> list[LoadsAnswer]:
+    facts = iscsi_workloads.require_asked(run)
+    return disk_workloads.measure(run, iscsi_workloads.ISCSI, facts.workloads, Profile.QUICK, lambda _: None)
 
 
-def judge(run: Run, answers: list[IscsiAnswer]) -> None:
-    iscsi_workloads.judge(run, answers, lambda _: None)
+def judge(run: Run, answers: list[LoadsAnswer]) -> None:
+    disk_workloads.judge(run, answers, lambda _: None)
 
 
 def test_a_sound_card_is_loaded_over_each_path(taken: Run, program: Program) -> None:
@@ -229,12 +233,94 @@ def test_a_sheet_without_the_section_costs_nothing(bench: FakeBench, taken: Run,
     assert [len(ssh.commands) for ssh in bench.ssh.values()] == asked and not program.plans
 
 
+class TestNvme:
+    """By NVMe over TCP it is the same, with names, modules and counts of its own."""
+
+    @pytest.fixture
+    def asked(self, bench: FakeBench, taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+        @contextmanager
+        def offering(*_: object) -> Iterator[DiskTarget]:
+            yield DiskTarget("nqn.a:b", "198.18.10.2")
+
+        @contextmanager
+        def attached(*_: object) -> Iterator[NvmeDisks]:
+            names = tuple(f"nvme0n{1 + each}" for each in range(8))
+            yield NvmeDisks(names, tuple(name.replace("0n", "0c0n") for name in names))
+
+        def look(*asked: Any) -> DiskCounts:
+            assert asked[2][7] == "nvme0c0n8"
+            return iscsi_workloads.iscsi_counts.look(*asked)
+
+        fakes = {"offering": offering, "attached": attached, "gone": lambda *_: program.gone}
+        for name, value in fakes.items():
+            monkeypatch.setattr(nvme_workloads, name, value)
+        monkeypatch.setattr(nvme_workloads.nvme_target, "look", look)
+        for ssh in bench.ssh.values():
+            ssh.replies["modprobe -n"] = ""
+        taken.card = taken.card.model_copy(update={"iscsi": None, "nvme_tcp": FACTS})
+        return program
+
+    def test_the_keyword_loads_each_path_and_passes(self, taken: Run, asked: Program) -> None:
+        Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert asked.ends == 2 and asked.plans[0]["disks"][0] == "/dev/nvme0n1"
+        noted = taken.notes.take_figures()
+        assert [each.subject for each in noted if "random" in each.subject] == [
+            f"peer.p{port} to dut.p{port}, NVMe over TCP, random operations of 8 KiB, 67 % reads" for port in (0, 1)
+        ]
+        assert "held back by the NVMe target's time to answer" in noted[0].found
+        measured = (taken.run_dir / "measurements.json").read_text()
+        assert "nvme_tcp_sequential_read" in measured and "NVMe load 1" in measured
+
+    @pytest.mark.usefixtures("asked")
+    def test_counts_agree_closer_than_those_in_whole_mib(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        look, looks = nvme_workloads.nvme_target.look, count()
+
+        def apart(*of: Any) -> DiskCounts:
+            found = look(*of)
+            return replace(found, target_read_bytes=found.target_read_bytes + (next(looks) << 20))
+
+        monkeypatch.setattr(nvme_workloads.nvme_target, "look", apart)
+        with pytest.raises(BenchFault, match=r"bytes read: \d+ at the target; expected the disks' \d+, within 1048576"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+
+    def test_a_namespace_that_is_gone_is_the_benchs_fault(
+        self, asked: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked.gone, asked.failed = ["peer: nqn.a:b has no namespace 4"], 2
+        monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+        with pytest.raises(BenchFault, match=r"2 operations failed, such as block 7; .*; peer: nqn\.a:b has no name"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+
+    @pytest.mark.parametrize(("role", "module"), [(Role.DUT, "nvme-tcp"), (Role.PEER, "nvmet-tcp")])
+    def test_a_kernel_without_the_module_has_no_test(
+        self, bench: FakeBench, asked: Program, role: Role, module: str
+    ) -> None:
+        bench.ssh[role].replies["modprobe -n"] = f"module {module}\n"
+        with pytest.raises(NotApplicable, match=f"{role.value}: its kernel has no module {module} for NVMe over TCP"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert not asked.plans
+
+    @pytest.mark.parametrize("role", list(Role))
+    def test_other_systems_have_no_such_test(self, taken: Run, asked: Program, role: Role) -> None:
+        server = taken.server(role)
+        server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+        with pytest.raises(NotApplicable, match=f"{role.value} runs freebsd: disks are offered and used by NVMe"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert not asked.plans
+
+    def test_a_sheet_without_the_section_asks_for_nothing(self, taken: Run, asked: Program) -> None:
+        taken.card = taken.card.model_copy(update={"nvme_tcp": None})
+        with pytest.raises(NotApplicable, match="has no section nvme_tcp"):
+            Storage().nvme_blocks_should_come_back(Profile.QUICK)
+        assert not asked.plans
+
+
 @pytest.fixture
 def losing(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Between two looks, the peer sends 100 of 5000 segments again."""
     look, looks = iscsi_workloads.iscsi_counts.look, count(1)
 
-    def lossy(*args: Any) -> IscsiCounts:
+    def lossy(*args: Any) -> DiskCounts:
         number = next(looks)
         return replace(look(*args), peer_resent=100 * number, peer_sent=5000 * number, dut_sent=5000 * number)
 

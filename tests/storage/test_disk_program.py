@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from niclab.core.wait import pause, until
-from niclab.storage import iscsi_program
-from niclab.storage.iscsi_program import BLOCK_BYTES, SEQUENTIAL_BYTES, Loads
+from niclab.storage import disk_program
+from niclab.storage.disk_program import BLOCK_BYTES, SEQUENTIAL_BYTES, Loads
 
 THREADS = 5
 SIZE = 2 * THREADS * SEQUENTIAL_BYTES
@@ -35,7 +35,7 @@ class Bench:
 
 @pytest.fixture
 def disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(iscsi_program.os, "O_DIRECT", 0)  # file systems in memory refuse it
+    monkeypatch.setattr(disk_program.os, "O_DIRECT", 0)  # file systems in memory refuse it
     return Bench(tmp_path)
 
 
@@ -64,7 +64,7 @@ def test_two_of_three_random_operations_are_reads(disks: Bench) -> None:
     while reads + written < 400:  # each step is one operation of each thread at least
         found = disks.step("random", 0)
         reads, written = reads + found["reads"], written + found["written"]
-    assert reads / (reads + written) == pytest.approx(iscsi_program.READ_PART, abs=0.1)
+    assert reads / (reads + written) == pytest.approx(disk_program.READ_PART, abs=0.1)
 
 
 def test_a_byte_that_changes_is_found_with_its_place(disks: Bench) -> None:
@@ -117,14 +117,14 @@ def test_an_operation_that_fails_is_counted_and_its_content_is_unknown(
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(iscsi_program.os, "pwritev", broken)
+        patch.setattr(disk_program.os, "pwritev", broken)
         found = disks.step("write")
     assert found["failed"] == 2 * THREADS and "write at byte" in found["example"]
     with disks.files[0].open("r+b") as file:
         file.write(bytes(SEQUENTIAL_BYTES))  # whatever a write that failed has left
     assert disks.step("check")["damaged"] == 0
     with monkeypatch.context() as patch:
-        patch.setattr(iscsi_program.os, "preadv", lambda *_: 512)
+        patch.setattr(disk_program.os, "preadv", lambda *_: 512)
         assert "512 of 262144 bytes" in disks.step("check")["example"]
 
 
@@ -140,7 +140,7 @@ def test_a_load_lasts_while_its_file_is_there_and_its_longest_silence_is_found(
         is_held.wait()
         return read(*words)
 
-    monkeypatch.setattr(iscsi_program.os, "preadv", holding)
+    monkeypatch.setattr(disk_program.os, "preadv", holding)
     found = dict[str, Any]()
     step = threading.Thread(target=lambda: found.update(disks.step("read", 60, marker=str(marker))))
     step.start()
@@ -160,6 +160,6 @@ def test_a_load_whose_threads_have_all_ended_waits_for_nobody(
     def broken(*_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(iscsi_program.os, "preadv", broken)
+    monkeypatch.setattr(disk_program.os, "preadv", broken)
     found = disks.step("read", 60, marker=str(tmp_path / "goes-on"))
     assert found["failed"] == 2 * THREADS and found["elapsed_s"] < 20 and (tmp_path / "goes-on").exists()

@@ -9,21 +9,20 @@ All that it changes is in the journal before: the daemon with its folder, the se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
-from niclab.storage.iscsi_target import NAME, PORT, VOLUME_BYTES, IscsiTarget
+from niclab.storage.iscsi.iscsi_target import NAME, PORT
 from niclab.storage.server_needs import Needs, missing
+from niclab.storage.session import SessionDisks, read_session, require_route, require_sound, way_of
+from niclab.storage.volumes import DiskTarget
 
 FOLDER = "/tmp/niclab.iscsi"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
@@ -43,21 +42,8 @@ DEFAULT = "default"
 SESSIONS = "/sys/class/iscsi_session"
 _LISTENS = "grep -q '@ISCSIADM_ABSTRACT_NAMESPACE' /proc/net/unix"
 """The socket of ``iscsid``, or of whatever starts it when it is asked (open-iscsi, usr/mgmt_ipc.h)."""
-_SECTOR = 512
-
-
-@dataclass(frozen=True)
-class SessionDisks:
-    """A session as the kernel shows it.
-
-    ``addresses``: local ones of its connections; ``has_address``: interfaces that have these; ``goes_over``: those over
-    which frames to the target leave; ``disks``: name of the disk and its size in bytes by LUN.
-    """
-
-    addresses: tuple[str, ...]
-    has_address: tuple[str, ...]
-    goes_over: tuple[str, ...]
-    disks: dict[int, tuple[str, int]]
+DISK = "sd[a-z]+"
+"""The name of a disk."""
 
 
 def require_installed(run: Run) -> None:
@@ -78,7 +64,7 @@ def require_installed(run: Run) -> None:
 def attached(
     run: Run,
     path: BenchPath,
-    target: IscsiTarget,
+    target: DiskTarget,
     record: str = DEFAULT,
     address: str = "",
     settings: Mapping[str, int] = MappingProxyType({}),
@@ -113,9 +99,9 @@ def attached(
         )
         found = _session(dut, target)
         own = str(run.bench.address(port).ip)
-        _require_sound(dut, target, found, address or own)
+        require_sound(dut, target, found, address or own)
         if address in ("", own):  # no interface of the server has the address of a card's engine
-            _require_route(dut, target, found, own)
+            require_route(dut, target, found, own)
         dut.run("udevadm settle --timeout=40")
         yield tuple(found.disks[lun][0] for lun in sorted(found.disks))
 
@@ -144,7 +130,7 @@ fi
 rm -rf {FOLDER}"""
 
 
-def log_in(target: IscsiTarget, record: str = DEFAULT, settings: Mapping[str, int] = MappingProxyType({})) -> str:
+def log_in(target: DiskTarget, record: str = DEFAULT, settings: Mapping[str, int] = MappingProxyType({})) -> str:
     """Return the commands that make the record of a target, and log in.
 
     Args:
@@ -168,7 +154,7 @@ def log_in(target: IscsiTarget, record: str = DEFAULT, settings: Mapping[str, in
     return "\n".join(f"{each} >/dev/null || exit 1" for each in (f"{node} -o new", *updates, f"{node} --login"))
 
 
-def log_out(target: IscsiTarget, record: str = DEFAULT) -> str:
+def log_out(target: DiskTarget, record: str = DEFAULT) -> str:
     """Return the commands that end the session of a target and remove its record, in whatever state they are.
 
     A session outlives its daemon, and nobody else can end it.
@@ -186,11 +172,11 @@ done
 ! {node} >/dev/null 2>&1 || {node} -o delete || exit 1"""
 
 
-def _node(target: IscsiTarget, record: str) -> str:
+def _node(target: DiskTarget, record: str) -> str:
     return f"iscsiadm -m node -T {target.name} -p {target.address}:{PORT} -I {record}"
 
 
-def session_command(target: IscsiTarget) -> str:
+def session_command(target: DiskTarget) -> str:
     """Return the command that shows the session of a target.
 
     Args:
@@ -201,9 +187,7 @@ def session_command(target: IscsiTarget) -> str:
   read -r v < "$d/targetname"; [ "$v" = {target.name} ] || continue
   for f in "$d"/device/../iscsi_host/host*/ipaddress; do
     {{ read -r v < "$f"; }} 2>/dev/null || continue
-    printf 'address %s\\n' "$v"
-    ip -o addr show to "$v" | sed -n 's/^[0-9]*: *\\([^ ]*\\) .*/has \\1/p'
-    ip -o route get {target.address} from "$v" | sed -n 's/.* dev \\([^ ]*\\).*/over \\1/p'
+    {way_of("$v", target)}
   done
   for b in "$d"/device/target*/*:*:*:*/block/*; do
     [ -b "/dev/${{b##*/}}" ] || continue
@@ -212,51 +196,5 @@ def session_command(target: IscsiTarget) -> str:
 done"""
 
 
-def read_session(text: str) -> SessionDisks:
-    """Read what :func:`session_command` prints.
-
-    Args:
-        text: The output.
-
-    Raises:
-        ReadError: A line is none that it prints.
-    """
-    words, disks = {"address": list[str](), "has": list[str](), "over": list[str]()}, dict[int, tuple[str, int]]()
-    for line in text.splitlines():
-        if match := re.fullmatch(r"disk ([0-9]+) (sd[a-z]+) ([0-9]+)", line):
-            disks[int(match[1])] = (match[2], int(match[3]) * _SECTOR)
-        elif match := re.fullmatch(r"(address(?= [0-9a-f.:]+$)|has|over) (\S+)", line):
-            words[match[1]].append(match[2])
-        else:
-            raise ReadError(
-                f"iSCSI session: {line!r}; expected an address, an interface, or a disk with LUN, name and sectors"
-            )
-    return SessionDisks(tuple(words["address"]), tuple(words["has"]), tuple(words["over"]), disks)
-
-
-def _session(dut: Server, target: IscsiTarget) -> SessionDisks:
-    return read_session(dut.run(session_command(target)).stdout)
-
-
-def _require_route(dut: Server, target: IscsiTarget, found: SessionDisks, address: str) -> None:
-    """Require that the session goes out over the interface that has its address."""
-    if len(found.goes_over) != 1 or found.goes_over != found.has_address:
-        raise BenchFault(
-            f"{dut.name}: the session of {target.name} goes over {', '.join(found.goes_over) or 'nothing'}; expected "
-            f"{', '.join(found.has_address) or 'an interface'}, which has {address} (route to {target.address})"
-        )
-
-
-def _require_sound(dut: Server, target: IscsiTarget, found: SessionDisks, address: str) -> None:
-    """Require that the session goes through a port, and that its disks are those of the target."""
-    if found.addresses != (address,):
-        raise BenchFault(
-            f"{dut.name}: the session of {target.name} comes from {', '.join(found.addresses) or 'no address'}; "
-            f"expected one from {address} (bench file)"
-        )
-    sizes = {lun: size for lun, (_, size) in found.disks.items()}
-    wanted = dict.fromkeys(range(len(target.volumes)), VOLUME_BYTES)
-    if sizes != wanted:
-        raise BenchFault(
-            f"{dut.name}: {target.name} has disks of {sizes} bytes by LUN; expected {len(wanted)} of {VOLUME_BYTES}"
-        )
+def _session(dut: Server, target: DiskTarget) -> SessionDisks:
+    return read_session(dut.run(session_command(target)).stdout, DISK)

@@ -14,11 +14,12 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.storage import iscsi_initiator
-from niclab.storage.iscsi_initiator import attached, read_session, require_installed
-from niclab.storage.iscsi_target import VOLUME_BYTES, VOLUMES, IscsiTarget
+from niclab.storage.iscsi import iscsi_initiator
+from niclab.storage.iscsi.iscsi_initiator import DISK, attached, require_installed
+from niclab.storage.session import read_session
+from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget
 
-TARGET = IscsiTarget("iqn.2026-01.net.niclab:a", "198.18.10.2")
+TARGET = DiskTarget("iqn.2026-01.net.niclab:a", "198.18.10.2")
 BEGINS, ENDS, MAKES, UNDOES = "modprobe iscsi_tcp", "p=; c=; {", "iscsiadm -m node", "for f in /sys/class/iscsi_session"
 SHOWS = "for d in /sys/class/iscsi_session"
 WAY = "has enp1s0\nover enp1s0\n"
@@ -192,7 +193,7 @@ def test_a_dut_without_open_iscsi_is_the_benchs_fault(bench: FakeBench, taken: R
 @pytest.mark.parametrize("text", ["disk 0 vda 5120\n", "disk x sda 5120\n", "address none\n", "over \n", "gossip\n"])
 def test_other_words_of_a_session_are_refused(text: str) -> None:
     with pytest.raises(ReadError, match="expected an address, an interface, or a disk"):
-        read_session(text)
+        read_session(text, DISK)
 
 
 def test_the_daemon_of_two_sessions_is_ended_after_both(taken: Run, told: dict[str, int]) -> None:

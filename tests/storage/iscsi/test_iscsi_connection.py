@@ -8,15 +8,15 @@ from fake_bench import FakeBench
 from niclab.bench.records import Role
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.storage.iscsi_connection import SessionConnection, look
-from niclab.storage.iscsi_target import IscsiTarget
+from niclab.storage.iscsi.iscsi_connection import SessionConnection, look
+from niclab.storage.volumes import DiskTarget
 
 HEAD = (
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
     "                                                     \n"
 )
 SHOWS = "cat /proc/net/tcp"
-TARGET = IscsiTarget("iqn.2026-01.net.niclab:a", "198.18.10.2")
+TARGET = DiskTarget("iqn.2026-01.net.niclab:a", "198.18.10.2")
 DUT, PEER, OTHER = "010A12C6", "020A12C6", "02000A0A"
 REST = "00000000:00000000 02:000AC5FF 00000000     0        0 23015 2 0000000000000000"
 

@@ -9,22 +9,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
-from niclab.storage.server_needs import Needs
+from niclab.storage.server_needs import Needs, require_port_free
+from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget
 
-VOLUMES = 8
-"""As in appendix C of the document of DEL-03."""
-THREADS = 5
-"""Threads of each volume, as there."""
-VOLUME_BYTES = THREADS * (256 << 10)
-"""Each thread has a transfer of 256 KiB to itself; small, as the target has all of it in memory, and a slow bench takes
-seconds for the content of all volumes."""
 PORT = 3260
 """RFC 7143, 13.1."""
 NAME = "iqn.2026-01.net.niclab"
@@ -35,21 +29,6 @@ STORE = f"{TARGETS}/core/rd_mcp_7114"
 NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=2 * VOLUMES * VOLUME_BYTES)
 """On a congested SAN, and by an engine of the card, there are as many volumes again."""
 _PAGE_BYTES = 4096
-_ANY = ("0.0.0.0", "*", "[::]")
-
-
-@dataclass(frozen=True)
-class IscsiTarget:
-    """A target that is served.
-
-    ``name``: of the target; ``address``: of its server, on the path; ``volumes``: numbers of its volumes on the server,
-    by LUN; ``serials``: serial number of each volume, if they have some.
-    """
-
-    name: str
-    address: str
-    volumes: range = range(VOLUMES)
-    serials: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -58,8 +37,8 @@ def offering(
     path: BenchPath,
     volumes: range = range(VOLUMES),
     serials: tuple[str, ...] = (),
-    after: IscsiTarget | None = None,
-) -> Iterator[IscsiTarget]:
+    after: DiskTarget | None = None,
+) -> Iterator[DiskTarget]:
     """Offer volumes of the peer over a path inside the ``with`` block.
 
     Args:
@@ -73,17 +52,17 @@ def offering(
         BenchFault: The peer's kernel has no target, cannot make it, or another one listens.
     """
     name = f"{after.name}.2" if after else _name(path)
-    peer, target = run.server(Role.PEER), IscsiTarget(name, _address(run, path), volumes, serials)
+    peer, target = run.server(Role.PEER), DiskTarget(name, _address(run, path), volumes, serials)
     _require_free(peer, target, *map(volume, volumes))
     if after is None:
-        require_port_free(peer, target.address)
+        require_port_free(peer, target.address, PORT)
     with put_back(run, peer, peer.name, "volumes are offered over iSCSI", _undo(target)):
         peer.run(_do(target))
         yield target
 
 
 @contextmanager
-def offering_too(run: Run, path: BenchPath, first: IscsiTarget) -> Iterator[IscsiTarget]:
+def offering_too(run: Run, path: BenchPath, first: DiskTarget) -> Iterator[DiskTarget]:
     """Offer the volumes of a target over another path as well inside the ``with`` block, by a target of its own.
 
     Args:
@@ -96,7 +75,7 @@ def offering_too(run: Run, path: BenchPath, first: IscsiTarget) -> Iterator[Iscs
     """
     peer, target = run.server(Role.PEER), replace(first, name=_name(path), address=_address(run, path))
     _require_free(peer, target)
-    require_port_free(peer, target.address)
+    require_port_free(peer, target.address, PORT)
     with put_back(run, peer, peer.name, "volumes are offered over another path", _remove_target(target)):
         peer.run(_make_target(target))
         yield target
@@ -119,7 +98,7 @@ def volume(number: int) -> str:
     return f"{STORE}/v{number}"
 
 
-def gone(run: Run, target: IscsiTarget) -> list[str]:
+def gone(run: Run, target: DiskTarget) -> list[str]:
     """Return the volumes that a target has lost since it was made, in words.
 
     Args:
@@ -135,27 +114,12 @@ def gone(run: Run, target: IscsiTarget) -> list[str]:
     return [f"{peer.name}: {target.name} has no LUN {each}; expected all of {len(places)}" for each in lost]
 
 
-def require_port_free(peer: Server, address: str) -> None:
-    """Require that nobody listens where a target of the lab is to listen.
-
-    Args:
-        peer: The server.
-        address: Of the server, on a path.
-
-    Raises:
-        BenchFault: Somebody does.
-    """
-    for line in peer.host.links.listeners(PORT):
-        if any(f" {each}:{PORT} " in line for each in (address, *_ANY)):
-            raise BenchFault(f"{peer.name}: {' '.join(line.split())}; expected nobody at {address}:{PORT}")
-
-
-def _group(target: IscsiTarget) -> str:
+def _group(target: DiskTarget) -> str:
     """The folder of the portal group of a target."""
     return f"{TARGETS}/iscsi/{target.name}/tpgt_1"
 
 
-def _require_free(peer: Server, target: IscsiTarget, *others: str) -> None:
+def _require_free(peer: Server, target: DiskTarget, *others: str) -> None:
     """Require that the kernel has a target, and that none of the lab's is left."""
     begun = f"modprobe -a target_core_mod iscsi_target_mod && {{ [ -d {TARGETS} ] || mount -t configfs configfs "
     begun += f"{TARGETS.rpartition('/')[0]}; }}"
@@ -171,11 +135,11 @@ def _require_free(peer: Server, target: IscsiTarget, *others: str) -> None:
         raise BenchFault(f"{peer.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
 
 
-def _do(target: IscsiTarget) -> str:
+def _do(target: DiskTarget) -> str:
     return f"{_make_volumes(target)}\n{_make_target(target)}"
 
 
-def _make_volumes(target: IscsiTarget) -> str:
+def _make_volumes(target: DiskTarget) -> str:
     steps = ["set -e"]
     for place, number in enumerate(target.volumes):
         steps += [
@@ -188,7 +152,7 @@ def _make_volumes(target: IscsiTarget) -> str:
     return "\n".join(steps)
 
 
-def _make_target(target: IscsiTarget) -> str:
+def _make_target(target: DiskTarget) -> str:
     """The commands that make target, portal and LUNs; every initiator of the path may log in (demo mode)."""
     group = _group(target)
     steps = ["set -e", f"mkdir -p {group}"]
@@ -201,7 +165,7 @@ def _make_target(target: IscsiTarget) -> str:
     return "\n".join(steps)
 
 
-def _undo(target: IscsiTarget) -> str:
+def _undo(target: DiskTarget) -> str:
     """The commands that remove all of it, in whatever state it is: also after a boot, which leaves none."""
     return "\n".join(
         (
@@ -216,7 +180,7 @@ def _undo(target: IscsiTarget) -> str:
     )
 
 
-def _remove_target(target: IscsiTarget) -> str:
+def _remove_target(target: DiskTarget) -> str:
     own, group = f"{TARGETS}/iscsi/{target.name}", _group(target)
     return "\n".join(
         (

@@ -7,20 +7,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
-from niclab.card import IscsiLoad
+from niclab.card import StorageLoad
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.storage import iscsi_connection
 from niclab.storage.bond_links import Change, judged, longest, lost_and_back
+from niclab.storage.disk_loads import DiskAgent, DiskClient, LoadCounts
 from niclab.storage.disk_stalls import require_whole, stall, usual_ms
-from niclab.storage.iscsi_connection import SessionConnection
-from niclab.storage.iscsi_initiator import attached
-from niclab.storage.iscsi_loads import IscsiAgent, IscsiClient, LoadCounts
-from niclab.storage.iscsi_target import IscsiTarget, offering
-from niclab.storage.iscsi_workloads import require_asked
+from niclab.storage.iscsi import iscsi_connection
+from niclab.storage.iscsi.iscsi_connection import SessionConnection
+from niclab.storage.iscsi.iscsi_initiator import attached
+from niclab.storage.iscsi.iscsi_target import offering
+from niclab.storage.iscsi.iscsi_workloads import require_asked
+from niclab.storage.volumes import DiskTarget
 from niclab.storage.waits import Wait
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
@@ -34,15 +35,15 @@ class _Loaded:
     """Disks of a session, how long the bonds below it may take, and an operation without them (``usual_ms``)."""
 
     run: Run
-    client: IscsiClient
-    target: IscsiTarget
+    client: DiskClient
+    target: DiskTarget
     allowed: Allowed
     usual_ms: float
 
     def during(self, event: str, change: Change) -> tuple[Wait, LoadCounts, list[str]]:
         """Load the disks while a link changes; also returns the bonds that do not use the right link then."""
         both = standstill.watch(self.run)
-        with self.client.going_on(IscsiLoad.RANDOM) as end:
+        with self.client.going_on(StorageLoad.RANDOM) as end:
             before = self._connection()
             if before is None:
                 raise BenchFault(f"{self.target.name}: no TCP connection while disks are loaded; expected one")
@@ -88,10 +89,10 @@ class DisksFailover:
         require_asked(self.run)
         path, allowed = self.run.bench.paths[0], Allowed.of(self.run, self._bonds.settings.mode)
         with offering(self.run, path) as target, attached(self.run, path, target) as disks, ExitStack() as ending:
-            agent = IscsiAgent(self.run.server(Role.DUT))
+            agent = DiskAgent(self.run.server(Role.DUT))
             ending.callback(agent.end)  # before the session: it has the disks open
             ending.callback(self._bonds.restore)  # a session ends in order over a link alone
-            client = IscsiClient(agent, disks, secrets.token_hex(8))
+            client = DiskClient(agent, disks, secrets.token_hex(8))
             filled = client.fill()
             require_whole(filled, _WHAT)
             loaded = _Loaded(self.run, client, target, allowed, usual_ms(filled))

@@ -1,4 +1,4 @@
-"""One load of the disks of an iSCSI session: what is asked of the program, and what it says."""
+"""One load of the disks of a session: what is asked of the program, and what it says."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from niclab.card import IscsiLoad
+from niclab.card import StorageLoad
 from niclab.frames.server_agent import StepAgent, record_of
 from niclab.run.server import Server
-from niclab.storage import iscsi_program
-from niclab.storage.iscsi_program import BLOCK_BYTES, READ_PART, SEQUENTIAL_BYTES
-from niclab.storage.iscsi_target import THREADS, VOLUME_BYTES, VOLUMES
+from niclab.storage import disk_program
+from niclab.storage.disk_program import BLOCK_BYTES, READ_PART, SEQUENTIAL_BYTES
+from niclab.storage.volumes import THREADS, VOLUME_BYTES, VOLUMES
 from niclab.traffic import WorthlessResult
 from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult
 
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0)]
-WORDS: Mapping[IscsiLoad, str] = {
-    IscsiLoad.RANDOM: f"random operations of {BLOCK_BYTES >> 10} KiB, {100 * READ_PART:.0f} % reads",
-    IscsiLoad.READ: f"sequential reads of {SEQUENTIAL_BYTES >> 10} KiB",
-    IscsiLoad.WRITE: f"sequential writes of {SEQUENTIAL_BYTES >> 10} KiB",
+WORDS: Mapping[StorageLoad, str] = {
+    StorageLoad.RANDOM: f"random operations of {BLOCK_BYTES >> 10} KiB, {100 * READ_PART:.0f} % reads",
+    StorageLoad.READ: f"sequential reads of {SEQUENTIAL_BYTES >> 10} KiB",
+    StorageLoad.WRITE: f"sequential writes of {SEQUENTIAL_BYTES >> 10} KiB",
 }
-_STEPS: Mapping[IscsiLoad, str] = {IscsiLoad.RANDOM: "random", IscsiLoad.READ: "read", IscsiLoad.WRITE: "write"}
+_STEPS: Mapping[StorageLoad, str] = {StorageLoad.RANDOM: "random", StorageLoad.READ: "read", StorageLoad.WRITE: "write"}
 
 
-def operation_bytes(load: IscsiLoad) -> int:
+def operation_bytes(load: StorageLoad) -> int:
     """Return the bytes of each operation of a load.
 
     Args:
         load: The load.
     """
-    return BLOCK_BYTES if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES
+    return BLOCK_BYTES if load is StorageLoad.RANDOM else SEQUENTIAL_BYTES
 
 
 class _Tool(Enum):
-    ISCSI = "iSCSI load"
+    DISKS = "disk load"
 
 
 @dataclass(frozen=True)
 class LoadOrder(Order):
     """The task of one run."""
 
-    load: IscsiLoad = IscsiLoad.READ
+    load: StorageLoad = StorageLoad.READ
 
     @property
     def words(self) -> str:
@@ -87,7 +87,7 @@ class LoadCounts(BaseModel):
     example: str
 
 
-class IscsiAgent(StepAgent):
+class DiskAgent(StepAgent):
     """The program that loads disks, on a server.
 
     Args:
@@ -95,15 +95,15 @@ class IscsiAgent(StepAgent):
     """
 
     def __init__(self, server: Server) -> None:
-        super().__init__(server, "iSCSI load program", iscsi_program)
+        super().__init__(server, "disk load program", disk_program)
 
 
-class IscsiClient:
+class DiskClient:
     """Makes runs of loads, as a tool of traffic. The dut runs it.
 
     Args:
         agent: The program.
-        disks: Names of the disks, in the order of their LUNs.
+        disks: Names of the disks, in the order of their volumes.
         seed: Of their content.
 
     Attributes:
@@ -111,10 +111,10 @@ class IscsiClient:
         total: Counts of all runs, and of the time before.
     """
 
-    name = _Tool.ISCSI
+    name = _Tool.DISKS
     omitted_s = 0
 
-    def __init__(self, agent: IscsiAgent, disks: Sequence[str], seed: str) -> None:
+    def __init__(self, agent: DiskAgent, disks: Sequence[str], seed: str) -> None:
         self._agent, self._disks, self._seed = agent, tuple(disks), seed
         self.damaged = list[str]()
         self.total = dict.fromkeys(("reads", "written", "bytes_read", "bytes_written"), 0)
@@ -135,7 +135,7 @@ class IscsiClient:
         """
         return self._counted("reading all", self._agent.do(self._plan("check", 0)))
 
-    def load(self, load: IscsiLoad, seconds: int) -> LoadCounts:
+    def load(self, load: StorageLoad, seconds: int) -> LoadCounts:
         """Load the disks for some seconds.
 
         Args:
@@ -148,7 +148,7 @@ class IscsiClient:
         return self._counted(WORDS[load], self._agent.do(self._plan(_STEPS[load], seconds)))
 
     @contextmanager
-    def going_on(self, load: IscsiLoad) -> Iterator[Callable[[], LoadCounts]]:
+    def going_on(self, load: StorageLoad) -> Iterator[Callable[[], LoadCounts]]:
         """Load the disks until the load is ended, or until the ``with`` block is; yields what ends it.
 
         Args:
@@ -176,8 +176,8 @@ class IscsiClient:
         count = found.reads + found.written
         if not count or not found.elapsed_s:
             raise WorthlessResult(f"worthless result: no operation ended; {found.example}; expected at least one")
-        is_random = order.load is IscsiLoad.RANDOM
-        size = found.bytes_written if order.load is IscsiLoad.WRITE else found.bytes_read
+        is_random = order.load is StorageLoad.RANDOM
+        size = found.bytes_written if order.load is StorageLoad.WRITE else found.bytes_read
         return ToolResult(
             throughput_bps=None if is_random else size * 8 / found.elapsed_s,
             transactions_per_s=count / found.elapsed_s if is_random else None,

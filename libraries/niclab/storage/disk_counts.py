@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from niclab.bench.records import Role
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.run.run import Run
-from niclab.storage.iscsi_target import VOLUMES, volume
 from niclab.storage.resent import is_much
+from niclab.storage.volumes import VOLUMES
 
-_KIND = "counts of iSCSI"
+_KIND = "counts of disks"
 _SECTOR, _MIB = 512, 1 << 20
-_READS, _SECTORS_READ, _WRITES, _SECTORS_WRITTEN = 0, 2, 4, 6
-"""Fields of a disk's ``stat`` (Linux, Documentation/block/stat.rst)."""
+_READS, _READS_MERGED, _SECTORS_READ, _WRITES, _WRITES_MERGED, _SECTORS_WRITTEN = 0, 1, 2, 4, 5, 6
 OTHERS_BYTES = _MIB
 """Assumption: what the system itself may read of the disks meanwhile, such as partition tables."""
 OTHERS_COMMANDS = 16 * VOLUMES
 """Assumption: commands other than reads and writes, such as TEST UNIT READY."""
 _OTHERS_READS = OTHERS_BYTES // 4096
 """The system reads no less of a disk than a page at a time."""
+WHOLE_MIB = VOLUMES * _MIB
+"""Bytes by which volumes may be apart whose target tells whole MiB."""
+_NONE = "0 0 0 0 0 0 0"
 _TCP = "grep ^Tcp: /proc/net/snmp"
 
 
+Numbers = Sequence[Sequence[int]]
+OfTarget = Callable[[Numbers], tuple[int, int, int]]
+
+
 @dataclass(frozen=True)
-class IscsiCounts:
+class DiskStat:
+    """The counts of a disk of Linux. ``merged``: operations that were joined to others of ``operations``."""
+
+    read_bytes: int
+    written_bytes: int
+    operations: int
+    merged: int
+
+    @classmethod
+    def of(cls, line: Sequence[int]) -> DiskStat:
+        """Return the counts of a disk's ``stat`` (Linux, Documentation/block/stat.rst).
+
+        Args:
+            line: Its numbers.
+
+        Raises:
+            ReadError: They are too few.
+        """
+        if len(line) <= _SECTORS_WRITTEN:
+            raise unreadable(_KIND, "stat of a disk", line, "at least 7 numbers")
+        return cls(
+            read_bytes=_SECTOR * line[_SECTORS_READ],
+            written_bytes=_SECTOR * line[_SECTORS_WRITTEN],
+            operations=line[_READS] + line[_WRITES],
+            merged=line[_READS_MERGED] + line[_WRITES_MERGED],
+        )
+
+
+@dataclass(frozen=True)
+class DiskCounts:
     """Counts since some moment.
 
-    ``disk_...``: of the dut's disks. ``target_...``: of the target's volumes; of bytes it tells whole MiB.
+    ``disk_...``: of the dut's disks. ``target_...``: of the target's volumes.
     ``dut_resent``, ``peer_resent``: TCP segments that were sent again, of all connections; ``dut_sent``, ``peer_sent``:
     all others that were sent.
     """
@@ -44,17 +79,15 @@ class IscsiCounts:
     dut_sent: int
     peer_sent: int
 
-    def since(self, before: IscsiCounts) -> IscsiCounts:
+    def since(self, before: DiskCounts) -> DiskCounts:
         """Return what was counted since an earlier look.
 
         Args:
             before: The earlier look.
         """
-        return IscsiCounts(
-            **{each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
-        )
+        return DiskCounts(**{each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)})
 
-    def plus(self, other: IscsiCounts) -> IscsiCounts:
+    def plus(self, other: DiskCounts) -> DiskCounts:
         """Return the counts with those of other disks of the same time; TCP has counted for both.
 
         Args:
@@ -83,33 +116,32 @@ class IscsiCounts:
         )
 
 
-def look(run: Run, disks: Sequence[str], volumes: Sequence[int] = range(VOLUMES)) -> IscsiCounts:
+def counted(run: Run, disks: Sequence[str], at_target: str, of_target: OfTarget, stay: bool = True) -> DiskCounts:
     """Read what disks, target and TCP have counted until now.
 
     Args:
         run: The current run.
         disks: Names of the disks on the dut.
-        volumes: Numbers of the volumes on the server of the target.
+        at_target: Command that prints lines of numbers on the server of the target.
+        of_target: Bytes read, bytes written and commands, by these numbers.
+        stay: Are the disks there as long as their session is to last? Else one that is gone has counted nothing.
 
     Raises:
         BenchFault: A count cannot be read.
     """
-    stats = " ".join(f"/sys/block/{name}/stat" for name in disks)
-    names = ("read_mbytes", "write_mbytes", "num_cmds")
-    folders = [f"{volume(number)}/statistics/scsi_lu" for number in volumes]
-    wanted = " ".join(f"{folder}/{name}" for folder in folders for name in names)
-    disk, (dut_resent, dut_sent) = _numbers(run.server(Role.DUT).run(f"cat {stats} && {_TCP}").stdout, len(disks))
-    shown = run.server(Role.PEER).run(f"cat {wanted} && {_TCP}").stdout
-    target, (peer_resent, peer_sent) = _numbers(shown, 3 * len(volumes))
-    if any(len(line) <= _SECTORS_WRITTEN for line in disk):
-        raise unreadable(_KIND, "stat of a disk", disk, "at least 7 numbers each")
-    return IscsiCounts(
-        disk_read_bytes=_SECTOR * sum(line[_SECTORS_READ] for line in disk),
-        disk_written_bytes=_SECTOR * sum(line[_SECTORS_WRITTEN] for line in disk),
-        disk_operations=sum(line[_READS] + line[_WRITES] for line in disk),
-        target_read_bytes=_MIB * sum(line[0] for line in target[0::3]),
-        target_written_bytes=_MIB * sum(line[0] for line in target[1::3]),
-        target_commands=sum(line[0] for line in target[2::3]),
+    files = [f"/sys/block/{name}/stat" for name in disks]
+    shown = f"cat {' '.join(files)}" if stay else "; ".join(f"cat {each} 2>/dev/null || echo {_NONE}" for each in files)
+    disk, (dut_resent, dut_sent) = _numbers(run.server(Role.DUT).run(f"{shown} && {_TCP}").stdout)
+    target, (peer_resent, peer_sent) = _numbers(run.server(Role.PEER).run(f"{at_target} && {_TCP}").stdout)
+    read, written, commands = of_target(target)
+    stats_of = [DiskStat.of(line) for line in of_all(disk, len(disks))]
+    return DiskCounts(
+        disk_read_bytes=sum(each.read_bytes for each in stats_of),
+        disk_written_bytes=sum(each.written_bytes for each in stats_of),
+        disk_operations=sum(each.operations for each in stats_of),
+        target_read_bytes=read,
+        target_written_bytes=written,
+        target_commands=commands,
         dut_resent=dut_resent,
         peer_resent=peer_resent,
         dut_sent=dut_sent,
@@ -117,7 +149,22 @@ def look(run: Run, disks: Sequence[str], volumes: Sequence[int] = range(VOLUMES)
     )
 
 
-def contradictions(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
+def of_all(rows: Numbers, lines: int) -> Numbers:
+    """Return lines of numbers, where they are as many as they must be.
+
+    Args:
+        rows: The lines.
+        lines: How many they must be.
+
+    Raises:
+        ReadError: They are more or fewer.
+    """
+    if len(rows) != lines:
+        raise unreadable(_KIND, "text", rows, f"{lines} lines of numbers")
+    return rows
+
+
+def contradictions(found: DiskCounts, total: Mapping[str, int], within: int = WHOLE_MIB) -> list[str]:
     """Return where counts disagree, in words.
 
     Args:
@@ -125,8 +172,9 @@ def contradictions(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
         total: What the program has read and written: ``bytes_read`` and ``bytes_written`` in ``reads`` and
             ``written`` operations. A disk may join some of them; where it has many more, it has cut them into shorter
             ones than were asked for.
+        within: Bytes by which target and disks may be apart.
     """
-    problems, asked = bytes_apart(found, total), total["reads"] + total["written"]
+    problems, asked = bytes_apart(found, total, within), total["reads"] + total["written"]
     if found.disk_operations > asked + _OTHERS_READS:
         problems.append(
             f"transfers: {found.disk_operations} operations of the disks; expected the program's {asked}, none of them "
@@ -139,12 +187,13 @@ def contradictions(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
     return problems
 
 
-def bytes_apart(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
+def bytes_apart(found: DiskCounts, total: Mapping[str, int], within: int = WHOLE_MIB) -> list[str]:
     """Return where counts of bytes disagree, in words.
 
     Args:
         found: What disks and target have counted.
         total: Bytes that the program has read and written, ``bytes_read`` and ``bytes_written``.
+        within: Bytes by which target and disks may be apart.
     """
     problems = list[str]()
     for what, program, disk, target in (
@@ -153,16 +202,14 @@ def bytes_apart(found: IscsiCounts, total: Mapping[str, int]) -> list[str]:
     ):
         if not program <= disk <= program + OTHERS_BYTES:
             problems.append(f"bytes {what}: {disk} at the disks; expected the program's {program}")
-        if abs(target - disk) > VOLUMES * _MIB:
-            problems.append(f"bytes {what}: {target} at the target, in whole MiB; expected the disks' {disk}")
+        if abs(target - disk) > within:
+            problems.append(f"bytes {what}: {target} at the target; expected the disks' {disk}, within {within}")
     return problems
 
 
-def _numbers(text: str, lines: int) -> tuple[list[list[int]], tuple[int, int]]:
-    """The numbers of so many lines, and how many segments TCP has sent again, and has sent."""
+def _numbers(text: str) -> tuple[list[list[int]], tuple[int, int]]:
+    """The numbers of each line, and how many segments TCP has sent again, and has sent."""
     rows = text.splitlines()
-    if len(rows) != lines + 2:
-        raise unreadable(_KIND, "text", text, f"{lines} lines of numbers, and two of TCP")
     try:
         numbers = [list(map(int, row.split())) for row in rows[:-2]]
         names, values = (row.split() for row in rows[-2:])

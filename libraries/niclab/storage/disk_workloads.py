@@ -1,23 +1,23 @@
-"""The three loads of DEL-03 over iSCSI: content, counts, and figures.
+"""The three loads of DEL-03 on disks of the peer, by whatever protocol: content, counts, and figures.
 
-The peer is the target, the dut the initiator. No sheet has a limit of it: figures are recorded, and judged against
+The peer has the target, the dut the disks. No sheet has a limit of it: figures are recorded, and judged against
 accepted runs of the same conditions.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from statistics import median
 
 from niclab.bench.records import BenchPath, Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.run import Run
@@ -25,14 +25,11 @@ from niclab.run.watching import standstill
 from niclab.run.watching.standstill import Stood
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Outcome
-from niclab.storage import damage, iscsi_counts, resent
-from niclab.storage.iscsi_counts import IscsiCounts, contradictions
-from niclab.storage.iscsi_initiator import attached, require_installed
-from niclab.storage.iscsi_loads import WORDS, IscsiAgent, IscsiClient, LoadOrder
-from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
-from niclab.storage.iscsi_target import gone, offering
+from niclab.storage import damage, resent
+from niclab.storage.disk_counts import DiskCounts, contradictions
+from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder
+from niclab.storage.disk_program import SEQUENTIAL_BYTES
 from niclab.storage.resent import RESENT_PART, judged
-from niclab.storage.server_needs import require_linux
 from niclab.storage.storage_figures import Binding, PathFigures, binding, ceilings, medians
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.frame_rate import ON_THE_WIRE
@@ -49,8 +46,6 @@ from niclab.traffic.runs.progress import Tell
 from niclab.traffic.runs.switch_counts import SwitchCountWatch
 from niclab.traffic.runs.traffic_run import TrafficRun
 
-TOOL = "iSCSI load 1"
-"""In the conditions of a measurement: another number makes figures that are compared with none of the former ones."""
 BUDGETS: Mapping[Profile, LimitBudget] = {
     Profile.QUICK: LimitBudget(run_s=1, first_look=3, met_from=3, most=6, warm_up_runs=0, most_s=20),
     Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=5, most=12, warm_up_runs=1, most_s=600),
@@ -58,8 +53,39 @@ BUDGETS: Mapping[Profile, LimitBudget] = {
 _MBYTES, _OPERATIONS = "Mbyte/s", "operations/s"
 MOST_PART = 1.25
 """Assumption: a byte of data takes less than this at the port: 5 percent for Ethernet, IP and TCP at an MTU of 1500, 2
-for iSCSI with 8 KiB, and what asks for data that is written."""
+for headers of 8 KiB over iSCSI, less over NVMe, and what asks for data that is written."""
 OTHERS_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class NetworkDisks:
+    """Disks of a session, one for each volume of its target.
+
+    ``names``: of the disks, as in ``/dev``; ``look``: what disks, target and TCP have counted until now; ``gone``: the
+    volumes that the target has lost, in words.
+    """
+
+    names: tuple[str, ...]
+    look: Callable[[], DiskCounts]
+    gone: Callable[[], list[str]]
+
+
+@dataclass(frozen=True)
+class DiskProtocol:
+    """A protocol by which the dut uses disks of the peer.
+
+    ``name``, ``metric``: in words, and of its figures; ``tool``: in the conditions of a measurement, where another
+    number makes figures that are compared with none of the former ones; ``target_binds``: the limit where nothing is
+    full; ``target_within``: bytes by which counts of target and disks may be apart; ``attached``: the disks over a
+    path, as long as its ``with`` block lasts.
+    """
+
+    name: str
+    metric: str
+    tool: str
+    target_binds: Binding
+    target_within: int
+    attached: Callable[[Run, BenchPath], AbstractContextManager[NetworkDisks]]
 
 
 @dataclass(frozen=True)
@@ -92,7 +118,7 @@ class LoadFound:
     binds: Binding | None = None
     hindrances: tuple[str, ...] = ()
     against: Against | None = None
-    counts: IscsiCounts | None = None
+    counts: DiskCounts | None = None
     stood: tuple[Stood, ...] = ()
 
     @property
@@ -127,7 +153,7 @@ class LoadFound:
 
 
 @dataclass(frozen=True)
-class IscsiAnswer(Answer):
+class LoadsAnswer(Answer):
     """All loads over one path.
 
     Attributes:
@@ -141,7 +167,7 @@ class IscsiAnswer(Answer):
 
     subject: str
     loads: tuple[LoadFound, ...]
-    counts: IscsiCounts
+    counts: DiskCounts
     problems: tuple[str, ...]
     damaged: tuple[str, ...]
     gone: tuple[str, ...] = ()
@@ -178,31 +204,15 @@ class IscsiAnswer(Answer):
         ]
 
 
-def require_asked(run: Run) -> IscsiFacts:
-    """Require that the sheet asks for loads over iSCSI, and that both servers have what these take.
+def measure(
+    run: Run, protocol: DiskProtocol, loads: Sequence[StorageLoad], profile: Profile, tell: Tell
+) -> list[LoadsAnswer]:
+    """Load disks of the peer, over each path. Adds what was measured to the run folder.
 
     Args:
         run: The current run.
-
-    Returns:
-        What the sheet asks for.
-
-    Raises:
-        NotApplicable: It asks for none, or a server does not run Linux.
-        BenchFault: The dut has no initiator.
-    """
-    if run.card.iscsi is None:
-        raise NotApplicable(f"sheet {run.card.name} has no section iscsi: no document ran storage over this card")
-    require_linux(run, "disks are offered and used over iSCSI by programs for Linux")
-    require_installed(run)
-    return run.card.iscsi
-
-
-def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
-    """Load disks over iSCSI, over each path. Adds what was measured to the run folder.
-
-    Args:
-        run: The current run.
+        protocol: How the dut uses them.
+        loads: The loads.
         profile: How many runs may be made, and for how long.
         tell: Takes the progress of what lasts long.
 
@@ -210,27 +220,23 @@ def measure(run: Run, profile: Profile, tell: Tell) -> list[IscsiAnswer]:
         The answer of each path.
 
     Raises:
-        NotApplicable: The sheet asks for no load, or a server does not run Linux.
-        BenchFault: The dut has no initiator, the target cannot be made, the session goes another way, or a run fails
-            or is worthless.
+        BenchFault: The target cannot be made, the session goes another way, or a run fails or is worthless.
         Undecided: The time was spent before the first look.
     """
-    facts = require_asked(run)
-    answers = list[IscsiAnswer]()
+    answers = list[LoadsAnswer]()
     for path in run.bench.paths:
-        with offering(run, path) as target, attached(run, path, target) as disks, ExitStack() as ending:
-            agent = IscsiAgent(run.server(Role.DUT))
+        with protocol.attached(run, path) as disks, ExitStack() as ending:
+            agent = DiskAgent(run.server(Role.DUT))
             ending.callback(agent.end)  # before the session: it has the disks open
-            client = IscsiClient(agent, disks, secrets.token_hex(8))
-            loads = _Loads(run, path, client, BUDGETS[profile], tell)
-            found = loads.asked(facts.workloads, disks, is_first=not answers)
-            answers.append(replace(found, gone=tuple(gone(run, target))) if found.damaged else found)
+            client = DiskClient(agent, disks.names, secrets.token_hex(8))
+            found = _Loads(run, path, client, protocol, disks, BUDGETS[profile], tell).asked(loads, not answers)
+            answers.append(replace(found, gone=tuple(disks.gone())) if found.damaged else found)
     for answer in answers:
         _note(run, answer)
     return answers
 
 
-def judge(run: Run, answers: Sequence[IscsiAnswer], say: Tell) -> None:
+def judge(run: Run, answers: Sequence[LoadsAnswer], say: Tell) -> None:
     """End the check: return only when content and counts are right, and no baseline is missed.
 
     Args:
@@ -266,7 +272,7 @@ class DiskLoads:
 
     run: Run
     path: BenchPath
-    client: IscsiClient
+    client: DiskClient
 
     def session(self, ends: endpoints.Ends, rate_mbps: float) -> Session:
         """Return what makes runs of loads one after the other.
@@ -285,47 +291,49 @@ class DiskLoads:
 class _Loads(DiskLoads):
     """The loads over one path, for their content and their figures."""
 
+    protocol: DiskProtocol
+    disks: NetworkDisks
     budget: LimitBudget
     tell: Tell
 
-    def asked(self, loads: Sequence[IscsiLoad], disks: Sequence[str], is_first: bool) -> IscsiAnswer:
-        before = iscsi_counts.look(self.run, disks)
+    def asked(self, loads: Sequence[StorageLoad], is_first: bool) -> LoadsAnswer:
+        before = self.disks.look()
         self.client.fill()
-        found = tuple(self._counted(each, disks, is_first) for each in (loads if is_first else loads[:1]))
+        found = tuple(self._counted(each, is_first) for each in (loads if is_first else loads[:1]))
         self.client.check()
-        counts = iscsi_counts.look(self.run, disks).since(before)
+        counts = self.disks.look().since(before)
         damaged = tuple(self.client.damaged)
-        problems = [] if damaged else contradictions(counts, self.client.total)
+        problems = [] if damaged else contradictions(counts, self.client.total, self.protocol.target_within)
         problems += [each for load in found for run in load.runs for each in too_much(run)] if not damaged else []
-        return IscsiAnswer(f"path {self.path.name}, iSCSI", found, counts, tuple(problems), damaged)
+        return LoadsAnswer(f"path {self.path.name}, {self.protocol.name}", found, counts, tuple(problems), damaged)
 
-    def _counted(self, load: IscsiLoad, disks: Sequence[str], is_first: bool) -> LoadFound:
+    def _counted(self, load: StorageLoad, is_first: bool) -> LoadFound:
         watch = standstill.watch(self.run)
-        before, told = iscsi_counts.look(self.run, disks), watch.told()
+        before, told = self.disks.look(), watch.told()
         found = self._measured(load) if is_first else self._once(load)
-        counts = iscsi_counts.look(self.run, disks).since(before)
+        counts = self.disks.look().since(before)
         return replace(found, counts=counts, stood=watch.between(told, watch.told()))
 
-    def _once(self, load: IscsiLoad) -> LoadFound:
+    def _once(self, load: StorageLoad) -> LoadFound:
         """One run, for its content."""
         ends = ends_of(self.run, self.path, load)
         session = self.session(ends, line_mbps(self.run, ends, self.path))
         made = session.measure(self._order(load))
-        return LoadFound(_subject(ends, load), unit_of(load), (value_of(made),), (made,), figures_of([made]))
+        return LoadFound(self._subject(ends, load), unit_of(load), (value_of(made),), (made,), figures_of([made]))
 
-    def _measured(self, load: IscsiLoad) -> LoadFound:
+    def _measured(self, load: StorageLoad) -> LoadFound:
         run, budget, order = self.run, self.budget, self._order(load)
         measured = MeasuredPath.looked_at(run, self.path, ends_of(self.run, self.path, load))
-        subject, unit = _subject(measured.ends, load), unit_of(load)
-        plan = budget.plan((1.0 if load is IscsiLoad.RANDOM else SEQUENTIAL_BYTES / 1e6) / budget.run_s)
+        subject, unit = self._subject(measured.ends, load), unit_of(load)
+        plan = budget.plan((1.0 if load is StorageLoad.RANDOM else SEQUENTIAL_BYTES / 1e6) / budget.run_s)
         measurement = Measurement(
             test=subject,
-            metric=f"iscsi_{load.value.replace('-', '_')}",
+            metric=f"{self.protocol.metric}_{load.value.replace('-', '_')}",
             unit=unit,
             better=Direction.HIGHER,
             samples=(0.0,),
             taken=now(),
-            key=measured.key(order).model_copy(update={"tool": TOOL}),
+            key=measured.key(order).model_copy(update={"tool": self.protocol.tool}),
         )
         against = Against.stored(run, measurement, plan)
         asker = ToldAsker(subject, unit, plan, budget.run_s, budget.most_s, self.tell)
@@ -333,15 +341,18 @@ class _Loads(DiskLoads):
         values = asker.values(lambda: asker.told(value_of(asker.keep(session.measure(order)))), against.decided)
         add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
         found = figures_of(asker.counted(values))
-        binds = binding(found, ceilings(run, measured), Binding.TARGET)
+        binds = binding(found, ceilings(run, measured), self.protocol.target_binds)
         hindrances = measured.hindrances(asker.runs)
         return LoadFound(subject, unit, tuple(values), tuple(asker.runs), found, binds, hindrances, against)
 
-    def _order(self, load: IscsiLoad) -> LoadOrder:
+    def _subject(self, ends: endpoints.Ends, load: StorageLoad) -> str:
+        return f"{ends.name}, {self.protocol.name}, {WORDS[load]}"
+
+    def _order(self, load: StorageLoad) -> LoadOrder:
         return LoadOrder(duration_s=self.budget.run_s, load=load)
 
 
-def ends_of(run: Run, path: BenchPath, load: IscsiLoad) -> endpoints.Ends:
+def ends_of(run: Run, path: BenchPath, load: StorageLoad) -> endpoints.Ends:
     """Return who sends the data of a load to whom.
 
     Args:
@@ -349,20 +360,16 @@ def ends_of(run: Run, path: BenchPath, load: IscsiLoad) -> endpoints.Ends:
         path: The path that carries them.
         load: The load.
     """
-    return endpoints.ends(run, path, Role.DUT if load is IscsiLoad.WRITE else Role.PEER)
+    return endpoints.ends(run, path, Role.DUT if load is StorageLoad.WRITE else Role.PEER)
 
 
-def _subject(ends: endpoints.Ends, load: IscsiLoad) -> str:
-    return f"{ends.name}, iSCSI, {WORDS[load]}"
-
-
-def unit_of(load: IscsiLoad) -> str:
+def unit_of(load: StorageLoad) -> str:
     """Return the unit of the figure of a load.
 
     Args:
         load: The load.
     """
-    return _OPERATIONS if load is IscsiLoad.RANDOM else _MBYTES
+    return _OPERATIONS if load is StorageLoad.RANDOM else _MBYTES
 
 
 def value_of(made: TrafficRun) -> float:
@@ -412,7 +419,7 @@ def too_much(made: TrafficRun) -> list[str]:
     return [f"{made.receiver.port}: {carried} bytes received in {made.order.words}; expected at most {most:.0f}"]
 
 
-def _note(run: Run, answer: IscsiAnswer) -> None:
+def _note(run: Run, answer: LoadsAnswer) -> None:
     """The figures of the certificate that have no limit."""
     for load in answer.loads:
         run.notes.figure(

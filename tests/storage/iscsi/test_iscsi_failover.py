@@ -12,7 +12,7 @@ from fake_bench import FakeBench
 from stacking import Stacking, install
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.card import IscsiFacts, IscsiLoad
+from niclab.card import StorageFacts, StorageLoad
 from niclab.core.figures import NotedFigure
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
 from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
@@ -21,11 +21,11 @@ from niclab.links.upper import bonds as bonds_module
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
-from niclab.storage import iscsi_failover
-from niclab.storage.iscsi_connection import SessionConnection
-from niclab.storage.iscsi_initiator import GIVES_UP_AFTER_S
-from niclab.storage.iscsi_loads import LoadCounts
-from niclab.storage.iscsi_target import IscsiTarget
+from niclab.storage.disk_loads import LoadCounts
+from niclab.storage.iscsi import iscsi_failover
+from niclab.storage.iscsi.iscsi_connection import SessionConnection
+from niclab.storage.iscsi.iscsi_initiator import GIVES_UP_AFTER_S
+from niclab.storage.volumes import DiskTarget
 from Storage import Storage
 from StorageFailover import StorageFailover
 
@@ -72,7 +72,7 @@ class Disks:
         self.pulled.append(self._bench.pulled())
 
     @contextmanager
-    def going_on(self, load: IscsiLoad) -> Iterator[Callable[[], LoadCounts]]:
+    def going_on(self, load: StorageLoad) -> Iterator[Callable[[], LoadCounts]]:
         self.did.append(load.value)
         yield self._counts
 
@@ -90,13 +90,13 @@ class Disks:
 def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disks:
     limits = f"carrier_return_within_ms: 50\n  failover_within_ms: {LIMIT_MS}"
     bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", limits))
-    facts = IscsiFacts(workloads=(IscsiLoad.READ,), source="a document")
+    facts = StorageFacts(workloads=(StorageLoad.READ,), source="a document")
     taken.card = bench.load()[1].model_copy(update={"iscsi": facts})
     made = Disks(bench)
 
     @contextmanager
-    def offering(*_: object) -> Iterator[IscsiTarget]:
-        yield IscsiTarget("iqn.a:b", "198.18.10.2")
+    def offering(*_: object) -> Iterator[DiskTarget]:
+        yield DiskTarget("iqn.a:b", "198.18.10.2")
 
     @contextmanager
     def attached(*_: object) -> Iterator[tuple[str, ...]]:
@@ -106,8 +106,8 @@ def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disk
     for name, value in {
         "offering": offering,
         "attached": attached,
-        "IscsiAgent": lambda _: made,
-        "IscsiClient": lambda *_: made,
+        "DiskAgent": lambda _: made,
+        "DiskClient": lambda *_: made,
         "iscsi_connection": SimpleNamespace(look=made.look),
         "standstill": SimpleNamespace(watch=lambda _: watch),
         "pause": made.pauses.append,
