@@ -153,7 +153,7 @@ def measured(run: Run) -> CongestedAnswer:
 
 
 def judge(run: Run, answer: CongestedAnswer) -> None:
-    congested_loads.judge(run, answer, lambda _: None)
+    congested_loads.judge(run, [answer], lambda _: None)
 
 
 def test_a_sound_card_is_loaded_on_both_sans_in_turns(connected: Run, programs: Programs) -> None:
