@@ -17,7 +17,7 @@ class CongestedStorage(BenchLibrary):
     """Keywords about network disks whose sources send more than the switch's port to the dut carries.
 
     | `Network Disks Should Lose Nothing But What A Congested Switch Discards` | vlan=103 |
-    | `Network Disks Should Lose Nothing With Flow Control Off And On` | vlan=103 |
+    | `Network Disks Should Work On A Congested SAN With Flow Control Off And On` | vlan=103 |
     """
 
     @keyword
@@ -50,7 +50,7 @@ class CongestedStorage(BenchLibrary):
         congested_loads.judge(self.run, [found], logger.info)
 
     @keyword
-    def network_disks_should_lose_nothing_with_flow_control_off_and_on(
+    def network_disks_should_work_on_a_congested_san_with_flow_control_off_and_on(
         self, vlan: int, profile: Profile | None = None
     ) -> None:
         """Read disks over iSCSI on a base and a congested SAN, with the flow control of the ports off and on, in turns.
@@ -63,8 +63,8 @@ class CongestedStorage(BenchLibrary):
 
         Args:
             vlan: VLAN id of the switch, 1 to 4094, that nobody else uses.
-            profile: How many runs are made, and for how long: ``quick`` in 2 sessions with each setting 1 s each,
-                ``full`` in 3 sessions twice 10 s each.
+            profile: How many runs are made, and for how long: two of each load on both SANs in each session, in
+                ``quick`` of 1 s in 2 sessions with each setting, in ``full`` of 10 s in 3.
 
         Raises:
             CardFailure: The dut's port sends pause frames although it is not to, takes a setting and does not show it,

@@ -16,3 +16,7 @@ Test Tags         needs:switch
 Disks Over iSCSI Lose Nothing But What A Congested Switch Discards
     [Tags]    allure.severity:critical    slow    req:DEL-03/congested    touches:DEL-04
     Network Disks Should Lose Nothing But What A Congested Switch Discards    vlan=${SWITCH VLAN}
+
+Disks Over iSCSI Work On A Congested SAN With Flow Control Off And On
+    [Tags]    allure.severity:normal    slow    req:DEL-03/flow-control    touches:DEL-04
+    Network Disks Should Work On A Congested SAN With Flow Control Off And On    vlan=${SWITCH VLAN}

@@ -42,7 +42,7 @@ class Sessions:
 
 
 SESSIONS: Mapping[Profile, Sessions] = {
-    Profile.QUICK: Sessions(pairs=2, turns=Turns(run_s=1, turns=1)),
+    Profile.QUICK: Sessions(pairs=2, turns=Turns(run_s=1, turns=2)),
     Profile.FULL: Sessions(pairs=3, turns=Turns(run_s=10, turns=2)),
 }
 
