@@ -29,7 +29,7 @@ from niclab.storage.congestion import flow_control, pause_frames
 from niclab.storage.congestion.congested_answer import CongestedAnswer
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.flow_answer import FlowAnswer, FlowControl, Unasked
-from niclab.storage.congestion.pause_frames import PauseFrames
+from niclab.storage.congestion.pause_frames import PortPauses
 
 __all__ = ["connected", "programs"]
 
@@ -351,6 +351,6 @@ def test_drivers_that_do_not_send_without_receiving_are_asked_in_an_order_that_t
 
 
 def test_pause_frames_that_are_not_counted_at_some_time_are_not_counted() -> None:
-    assert pause_frames.total([PauseFrames(1, 2), PauseFrames(3, None)]) == PauseFrames(4, None)
-    assert PauseFrames(5, 9).since(PauseFrames(2, 10)) == PauseFrames(3, None)
-    assert PauseFrames(None, 9).since(PauseFrames(2, None)) == PauseFrames(None, None)
+    assert pause_frames.total([PortPauses(1, 2), PortPauses(3, None)]) == PortPauses(4, None)
+    assert PortPauses(5, 9).since(PortPauses(2, 10)) == PortPauses(3, None)
+    assert PortPauses(None, 9).since(PortPauses(2, None)) == PortPauses(None, None)

@@ -12,7 +12,7 @@ from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.watching.standstill import Stood
 from niclab.stats.questions import Outcome
 from niclab.storage.congestion.losses import Lost
-from niclab.storage.congestion.pause_frames import PauseFrames, counted
+from niclab.storage.congestion.pause_frames import PortPauses, counted
 from niclab.storage.iscsi_workloads import LoadFigures
 from niclab.storage.storage_figures import FULL, Binding
 from niclab.traffic.limits.accepted_baseline import Against
@@ -69,7 +69,7 @@ class CongestedLoad:
     congested: SanFound
     line_mbps: float
     shares: dict[str, int]
-    pauses: dict[str, PauseFrames]
+    pauses: dict[str, PortPauses]
     lost: tuple[Lost, ...]
     binds: Binding
     hindrances: tuple[str, ...]

@@ -22,10 +22,10 @@ from niclab.run.watching import standstill
 from niclab.storage import damage, iscsi_counts, resent
 from niclab.storage.congestion import pause_frames
 from niclab.storage.congestion.congested_answer import CongestedAnswer, San
-from niclab.storage.congestion.congested_runs import DisksLoaded, Loaded, Made, Turns, answered
+from niclab.storage.congestion.congested_runs import CongestedRun, DisksLoaded, Loaded, Turns, answered
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.losses import Lost, lost_of
-from niclab.storage.congestion.pause_frames import PauseFrames
+from niclab.storage.congestion.pause_frames import PortPauses
 from niclab.storage.congestion.san_counts import Disks, SanCounter, SanCounts
 from niclab.storage.iscsi_counts import IscsiCounts, contradictions
 from niclab.storage.iscsi_initiator import attached
@@ -225,7 +225,7 @@ class _Loads:
             side.san: DiskLoads(run, self.san.first, side.client).session(measured.ends, measured.rate_mbps)
             for side in self.sides
         }
-        watch, made = standstill.watch(run), {side.san: list[Made]() for side in self.sides}
+        watch, made = standstill.watch(run), {side.san: list[CongestedRun]() for side in self.sides}
         told, before, pauses = watch.told(), counter.look(), self._pauses()
         for turn in range(self.turns.turns):
             for side in self.sides if turn % 2 == 0 else self.sides[::-1]:
@@ -240,14 +240,14 @@ class _Loads:
             stood=watch.between(told, watch.told()),
         )
 
-    def _made(self, session: Session, side: _Side, order: LoadOrder) -> Made:
+    def _made(self, session: Session, side: _Side, order: LoadOrder) -> CongestedRun:
         names = [name for each in side.disks for name in each.names]
         volumes = [number for each in side.disks for number in each.volumes]
         before = iscsi_counts.look(self.run, names, volumes)
         session.forget()  # the other SAN has used the ports
         run = session.measure(order)
         counts = iscsi_counts.look(self.run, names, volumes).since(before)
-        return Made(run, counts.dut_resent, counts.peer_resent)
+        return CongestedRun(run, counts.dut_resent, counts.peer_resent)
 
     def _settled(self, counted: Callable[[], SanCounts]) -> tuple[SanCounts, tuple[Lost, ...]]:
         """The counts and losses, once the switch has had the time to count what explains them."""
@@ -274,7 +274,7 @@ class _Loads:
                 problems.append(f"{name}: {came[name]} bytes came from it into the switch; expected the {size} read")
         return problems
 
-    def _pauses(self) -> dict[str, PauseFrames]:
+    def _pauses(self) -> dict[str, PortPauses]:
         ports = (self.run.bench.end(self.san.first, Role.DUT), *self.san.sources(self.run))
         return {port.name: pause_frames.look(self.run, port) for port in ports}
 

@@ -17,7 +17,7 @@ from niclab.storage.congestion import pause_frames
 from niclab.storage.congestion.congested_answer import CongestedAnswer, CongestedLoad, San, SanFound
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.losses import Lost
-from niclab.storage.congestion.pause_frames import PauseFrames
+from niclab.storage.congestion.pause_frames import PortPauses
 from niclab.storage.iscsi_loads import WORDS, LoadOrder
 from niclab.storage.iscsi_program import SEQUENTIAL_BYTES
 from niclab.storage.iscsi_workloads import figures_of, unit_of, value_of
@@ -50,7 +50,7 @@ class Turns:
 
 
 @dataclass(frozen=True)
-class Made:
+class CongestedRun:
     """One run: ``dut_resent``, ``peer_resent``: TCP segments that were sent again meanwhile."""
 
     run: TrafficRun
@@ -62,10 +62,10 @@ class Made:
 class Loaded:
     """The runs of one load, in turns. ``lost``: what was lost meanwhile of the frames of each server."""
 
-    made: Mapping[San, Sequence[Made]]
+    made: Mapping[San, Sequence[CongestedRun]]
     shares: Mapping[str, int]
-    pauses: Mapping[str, PauseFrames]
-    lost: tuple[Lost, Lost]
+    pauses: Mapping[str, PortPauses]
+    lost: tuple[Lost, ...]
     stood: tuple[Stood, ...]
 
 
@@ -160,7 +160,7 @@ def _recorded(
     return against
 
 
-def _found(san: San, made: Sequence[Made], dut: str) -> SanFound:
+def _found(san: San, made: Sequence[CongestedRun], dut: str) -> SanFound:
     runs = tuple(each.run for each in made)
     return SanFound(
         san=san,

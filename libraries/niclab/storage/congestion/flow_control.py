@@ -26,7 +26,7 @@ from niclab.storage.congestion.congested_loads import load_disks, look_before, r
 from niclab.storage.congestion.congested_runs import DisksLoaded, Turns, answered
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.flow_answer import FlowAnswer, FlowControl, Unasked
-from niclab.storage.congestion.pause_frames import PauseFrames
+from niclab.storage.congestion.pause_frames import PortPauses
 from niclab.traffic.runs.progress import Tell
 
 COUNTED_WITHIN_S = 3.0
@@ -145,7 +145,7 @@ def _await_links(run: Run, san: CongestedSan) -> None:
         mtu.wait_for_links(run, path)
 
 
-def _settled(run: Run, san: CongestedSan) -> PauseFrames:
+def _settled(run: Run, san: CongestedSan) -> PortPauses:
     """The pause frames of the dut's port, once its driver has counted those until now."""
     pause(COUNTED_WITHIN_S)
     return pause_frames.look(run, run.bench.end(san.first, Role.DUT))

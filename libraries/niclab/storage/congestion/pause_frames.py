@@ -11,22 +11,22 @@ from niclab.run.run import Run
 
 
 @dataclass(frozen=True)
-class PauseFrames:
+class PortPauses:
     """Pause frames that a port has received, and sent. None: its driver has no such counter that only grows."""
 
     received: int | None
     sent: int | None
 
-    def since(self, before: PauseFrames) -> PauseFrames:
+    def since(self, before: PortPauses) -> PortPauses:
         """Return those of the time since another look.
 
         Args:
             before: The other look.
         """
-        return PauseFrames(_grown(before.received, self.received), _grown(before.sent, self.sent))
+        return PortPauses(_grown(before.received, self.received), _grown(before.sent, self.sent))
 
 
-def look(run: Run, port: Port) -> PauseFrames:
+def look(run: Run, port: Port) -> PortPauses:
     """Return the pause frames that a port has received and sent until now.
 
     Args:
@@ -39,20 +39,20 @@ def look(run: Run, port: Port) -> PauseFrames:
     facts = run.card.pause
     names = (facts.received_counter, facts.sent_counter) if isinstance(facts, PauseFacts) else (None, None)
     if not any(names):
-        return PauseFrames(None, None)
+        return PortPauses(None, None)
     counters = run.server_of(port).host.counts.counters(run.interface(port))
     # the peer may have another card
     received, sent = (counters[name] if name and name in counters else None for name in names)
-    return PauseFrames(received, sent)
+    return PortPauses(received, sent)
 
 
-def total(found: Sequence[PauseFrames]) -> PauseFrames:
+def total(found: Sequence[PortPauses]) -> PortPauses:
     """Return those of several times together.
 
     Args:
         found: Those of each, at least one.
     """
-    return PauseFrames(_sum([each.received for each in found]), _sum([each.sent for each in found]))
+    return PortPauses(_sum([each.received for each in found]), _sum([each.sent for each in found]))
 
 
 def counted(number: int | None) -> str:
