@@ -231,6 +231,20 @@ def test_a_peer_that_ignores_the_setting_is_the_benchs_fault(connected: Run, pro
     assert not programs.plans and ports.pause("dut.p0") == {"autoneg": True, "rx": True, "tx": True}
 
 
+def test_a_driver_of_the_dut_without_flow_control_is_not_applicable(
+    connected: Run, programs: Programs, ports: Ports, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ports
+
+    def hidden(iface: str) -> Pause:
+        raise NotOffered(f"{iface} shows none")
+
+    monkeypatch.setattr(bench.dut, "pause", hidden, raising=False)
+    with pytest.raises(NotApplicable, match="shows none"):
+        measured(connected)
+    assert not programs.plans
+
+
 def test_a_peer_without_flow_control_keeps_it(
     connected: Run, programs: Programs, ports: Ports, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
