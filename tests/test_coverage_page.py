@@ -143,6 +143,9 @@ TESTS = {
     "checksum offload under disks over iSCSI": ("Checksum Offload Stays On Under iSCSI",),
     "disks over iSCSI by the card's engine": ("Disks Over iSCSI By The Card's Engine Match Those By Software",),
     "disks over iSCSI on a congested SAN": ("Disks Over iSCSI Lose Nothing But What A Congested Switch Discards",),
+    "flow control of the card on a congested SAN": (
+        "Disks Over iSCSI Work On A Congested SAN With Flow Control Off And On",
+    ),
     "a link that fails and returns under disks over iSCSI": ("Disks Over iSCSI Survive The Loss And Return Of A Link",),
     "a path of two that fails and returns under disks over iSCSI": (
         "Disks Over Two Paths Survive The Loss Of A Path",

@@ -9,10 +9,14 @@ Suite Setup       Connect Hosts For A Congested SAN
 Suite Teardown    Lay Every Path Back
 Test Timeout      1 h
 
-Test Tags         needs:switch
+Test Tags         needs:switch    slow    touches:DEL-04
 
 
 *** Test Cases ***
 Disks Over iSCSI Lose Nothing But What A Congested Switch Discards
-    [Tags]    allure.severity:critical    slow    req:DEL-03/congested    touches:DEL-04
+    [Tags]    allure.severity:critical    req:DEL-03/congested
     Network Disks Should Lose Nothing But What A Congested Switch Discards    vlan=${SWITCH VLAN}
+
+Disks Over iSCSI Work On A Congested SAN With Flow Control Off And On
+    [Tags]    allure.severity:normal    req:DEL-03/flow-control
+    Network Disks Should Work On A Congested SAN With Flow Control Off And On    vlan=${SWITCH VLAN}

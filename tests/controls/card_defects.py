@@ -58,6 +58,7 @@ EEPROM, DUMPED, BLINKED = (
     "A Dump Of The Registers Leaves Every Link",
     "A Light That Blinks Leaves Every Link",
 )
+FLOW = "Disks Over iSCSI Work On A Congested SAN With Flow Control Off And On"
 DISKS = "Disks Over iSCSI Survive The Loss And Return Of A Link"
 FILES = "Reads Over NFS Survive The Loss And Return Of A Link"
 PATH_LOST = "Disks Over Two Paths Survive The Loss Of A Path"
@@ -270,6 +271,15 @@ DEFECTS = (
     *(
         Defect(BROADCOM, fault, red(DISKS), "no operation ended for", tests=(DISKS, CARRIES), into=DISKS, full=True)
         for fault in (("cable:b", "silent"), ("cable:a", "carrier_delay_s=8"))
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "tx-pause-off-sends=2"),
+        red(FLOW),
+        "although it is not to",
+        tests=(FLOW, CARRIES),
+        into=FLOW,
+        full=True,
     ),
     *(
         Defect(ALTEON, fault, red(FILES), "no call was answered for", tests=(FILES, CARRIES), into=FILES, full=True)

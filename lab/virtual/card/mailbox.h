@@ -175,7 +175,7 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(VLAN_WORD_DEAD,	87, "vlan-word-dead",		PORT, "n: VLANs of the n-th 32 ids are not received") \
 	X(VECTOR_LOST,		84, "vector-lost",		PORT, "n: the n-th queue raises the next one's interrupt once the port was started again") \
 	X(TX_PAUSE_NEVER,	80, "tx-pause-never",		PORT, "1: the port asks for no pause, however full it is") \
-	X(TX_PAUSE_UNASKED,	81, "tx-pause-off-sends",	PORT, "1: a full port asks for a pause although that is off") \
+	X(TX_PAUSE_UNASKED,	81, "tx-pause-off-sends",	PORT, "1: a full port asks for a pause although that is off, 2: also one with room, for ever") \
 	X(CLOCK_BACKWARDS,	82, "clock-backwards",		PORT, "n: every n-th read of the clock is 1 ms too early") \
 	X(CLOCK_IGNORES_ADJUST,	83, "clock-ignores-adjust",	PORT, "1: the clock keeps its rate, whatever is set") \
 	X(STAMP_STALE,		85, "stamp-stale",		PORT, "1: a frame has the time stamp of the one before it") \

@@ -48,6 +48,7 @@ void vnet_set_carrier(struct vnet *v, bool up)
 void vnet_changed(void *context)
 {
 	struct vnet *v = context;
+	bool storms;
 
 	if (!vcard_alive(v->port) && !v->detached) {
 		v->detached = true;
@@ -58,6 +59,8 @@ void vnet_changed(void *context)
 	if (v->detached)
 		return;
 	vnet_set_carrier(v, vnet_link_seen(v));
-	if (v->pause_tx && netif_carrier_ok(v->dev) && vcard_fault(v->port, VCARD_FAULT_PAUSE_STORM))
+	storms = v->pause_tx ? vcard_fault(v->port, VCARD_FAULT_PAUSE_STORM) > 0
+			     : vcard_fault(v->port, VCARD_FAULT_TX_PAUSE_UNASKED) > 1;
+	if (storms && netif_carrier_ok(v->dev))
 		vnet_send_pause(v, 0xffff);
 }

@@ -12,6 +12,7 @@ from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.watching.standstill import Stood
 from niclab.stats.questions import Outcome
 from niclab.storage.congestion.losses import Lost
+from niclab.storage.congestion.pause_frames import PortPauses, counted
 from niclab.storage.disk_workloads import LoadFigures
 from niclab.storage.storage_figures import FULL, Binding
 from niclab.traffic.limits.accepted_baseline import Against
@@ -58,8 +59,8 @@ class SanFound:
 class CongestedLoad:
     """One load on both SANs, in turns.
 
-    ``shares``: bytes of the disks of each source on the congested SAN, by its port. ``pauses``: pause frames that ports
-    received, by port; None where the driver has no such counter. ``lost``: of all runs of both.
+    ``shares``: bytes of the disks of each source on the congested SAN, by its port. ``pauses``: pause frames of ports,
+    by port. ``lost``: of all runs of both.
     """
 
     subject: str
@@ -68,7 +69,7 @@ class CongestedLoad:
     congested: SanFound
     line_mbps: float
     shares: dict[str, int]
-    pauses: dict[str, int | None]
+    pauses: dict[str, PortPauses]
     lost: tuple[Lost, ...]
     binds: Binding
     hindrances: tuple[str, ...]
@@ -85,10 +86,11 @@ class CongestedLoad:
         """The figures of both in words, and how the sources shared the port."""
         total = max(1, sum(self.shares.values()))
         shared = ", ".join(f"{port} {100 * each / total:.0f} %" for port, each in self.shares.items())
-        known = ", ".join(f"{port} {'not counted' if each is None else each}" for port, each in self.pauses.items())
+        received = ", ".join(f"{port} {counted(each.received)}" for port, each in self.pauses.items())
+        sent = ", ".join(f"{port} {counted(each.sent)}" for port, each in self.pauses.items())
         part = 100 * median(self.congested.values) / max(median(self.base.values), 1e-9)
         words = f"{self.congested.text}; {part:.0f} % of {self.base.text}; of the data came from {shared}"
-        words += f"; pause frames received: {known}"
+        words += f"; pause frames received: {received}; sent: {sent}"
         return words if self.is_congested else f"{words}; the switch's port was not full"
 
     @property

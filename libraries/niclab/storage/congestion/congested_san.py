@@ -63,6 +63,15 @@ class CongestedSan:
         """
         return run.bench.end(self.first, Role.PEER), run.bench.end(self.second, Role.PEER)
 
+    def named(self, run: Run) -> str:
+        """Return the ports by name: those of the peer, and the dut's.
+
+        Args:
+            run: The current run.
+        """
+        first, second = self.sources(run)
+        return f"{first.name} and {second.name} to {run.bench.end(self.first, Role.DUT).name}"
+
     @contextmanager
     def laid(self, run: Run, vlan: int) -> Iterator[None]:
         """Make it inside the ``with`` block.
@@ -80,7 +89,7 @@ class CongestedSan:
             for port in (run.bench.end(self.first, Role.DUT), *self.sources(run)):
                 switch_ports.set_vlans(run, port, switch_ports.access(vlan))
             undoing.enter_context(self._moved(run))
-            self._require_reached(run)
+            self.require_reached(run)
             yield
 
     @contextmanager
@@ -102,7 +111,15 @@ class CongestedSan:
             peer.run(forget)
             yield
 
-    def _require_reached(self, run: Run) -> None:
+    def require_reached(self, run: Run) -> None:
+        """Wait until the dut's port has answers of both sources.
+
+        Args:
+            run: The current run, inside of :meth:`laid`.
+
+        Raises:
+            BenchFault: It has none of one within :data:`REACHED_WITHIN_S`.
+        """
         links = run.server(Role.DUT).host.links
         for path in (self.first, self.second):
             here, there = (str(run.bench.address(run.bench.end(path, role)).ip) for role in (Role.DUT, Role.PEER))

@@ -43,6 +43,21 @@ class Lost:
         """Are they more than a line loses, or a server that stops for a moment is sent again?"""
         return is_much(self.unexplained, self.sent)
 
+    def plus(self, other: Lost) -> Lost:
+        """Return both together.
+
+        Args:
+            other: The losses among other frames of the same server.
+        """
+        return Lost(
+            self.sender,
+            sent=self.sent + other.sent,
+            again=self.again + other.again,
+            by_switch=self.by_switch + other.by_switch,
+            by_peer=self.by_peer + other.by_peer,
+            by_dut=self.by_dut + other.by_dut,
+        )
+
     def __str__(self) -> str:
         return (
             f"{self.sender.value} sent {self.again} TCP segments again, {self.sent} others; counted as lost on their "
