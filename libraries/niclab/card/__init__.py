@@ -44,8 +44,10 @@ from niclab.card.offload_facts import (
     Offload,
     OffloadName,
     Offloads,
+    Placement,
     Proof,
     RefusedWord,
+    TcpOffload,
 )
 from niclab.card.settings_facts import (
     CAGES,
@@ -141,6 +143,7 @@ __all__ = [
     "PackageFacts",
     "PauseFacts",
     "Pcie",
+    "Placement",
     "PortLayout",
     "Prediction",
     "Proof",
@@ -155,6 +158,7 @@ __all__ = [
     "Setting",
     "SettingKind",
     "Step",
+    "TcpOffload",
     "TunableFact",
     "TunableWhere",
     "Unknown",
