@@ -47,7 +47,7 @@ from niclab.card.offload_facts import (
     Placement,
     Proof,
     RefusedWord,
-    TcpOffload,
+    TcpOffloadFacts,
 )
 from niclab.card.settings_facts import (
     CAGES,
@@ -158,7 +158,7 @@ __all__ = [
     "Setting",
     "SettingKind",
     "Step",
-    "TcpOffload",
+    "TcpOffloadFacts",
     "TunableFact",
     "TunableWhere",
     "Unknown",

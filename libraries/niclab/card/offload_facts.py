@@ -129,7 +129,7 @@ class Placement(Section):
     saves_percent_of_toe: Percent
 
 
-class TcpOffload(Section):
+class TcpOffloadFacts(Section):
     """TCP that the card does itself (TOE), once ``module`` is loaded and the offload ``toe`` is on."""
 
     module: Module

@@ -60,7 +60,8 @@ def switching(iface: str, on: bool) -> None:
 
 
 def forget(iface: str) -> None:
-    remember(f"toe-{iface}", {})
+    if remembered(f"toe-{iface}"):
+        remember(f"toe-{iface}", {})
 
 
 def module_of(fact: Mapping[str, Any]) -> str:
