@@ -9,9 +9,9 @@ from guest_root import Root
 
 from niclab.hosts.engine.tids import read_tids
 
-OLD = "tcp ESTAB 0 0 198.18.10.1:5201 198.18.10.2:40000 users:((\"iperf3\",pid=400,fd=5))"
-NEW = "tcp ESTAB 0 0 198.18.10.1:5201 198.18.10.2:4000{} users:((\"iperf3\",pid=501,fd={}))"
-ELSEWHERE = "tcp ESTAB 0 0 10.0.0.1:22 10.0.0.9:40000 users:((\"sshd\",pid=600,fd=5))"
+OLD = 'tcp ESTAB 0 0 198.18.10.1:5201 198.18.10.2:40000 users:(("iperf3",pid=400,fd=5))'
+NEW = 'tcp ESTAB 0 0 198.18.10.1:5201 198.18.10.2:4000{} users:(("iperf3",pid=501,fd={}))'
+ELSEWHERE = 'tcp ESTAB 0 0 10.0.0.1:22 10.0.0.9:40000 users:(("sshd",pid=600,fd=5))'
 
 
 @pytest.fixture
@@ -109,6 +109,8 @@ def test_defects_are_not_shown_but_by_counts(root: Root) -> None:
 
 
 def test_what_the_driver_marks_to_be_skipped_is_shown_only_if_asked_for(root: Root) -> None:
-    assert "misc" not in said(root, "sysctl", "dev.t5nex.0") and "toecaps: 1<TOE>" in said(root, "sysctl", "dev.t5nex.0")
+    assert "misc" not in said(root, "sysctl", "dev.t5nex.0") and "toecaps: 1<TOE>" in said(
+        root, "sysctl", "dev.t5nex.0"
+    )
     wrong = root.run("sysctl", "dev.t5nex.0.toe.ddp=on")
     assert (wrong.status, wrong.err) == (1, "sysctl: invalid integer 'on'\n")

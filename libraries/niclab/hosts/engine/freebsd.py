@@ -70,9 +70,7 @@ class FreeBsdEngine(FreeBsdDriverCommands):
         found = {name: value for name, value in self._sysctls(tree).values.items() if _BUFFERS.search(name)}
         numbers = [value for value in found.values() if isinstance(value, int)]
         if not found or len(numbers) != len(found):
-            raise unreadable(
-                "sysctl", tree, str(found), "numbers such as 'ofld_rxq.0.fl.cluster_allocated: 9'"
-            )
+            raise unreadable("sysctl", tree, str(found), "numbers such as 'ofld_rxq.0.fl.cluster_allocated: 9'")
         return sum(numbers)
 
     def _nexus(self, iface: str) -> str:

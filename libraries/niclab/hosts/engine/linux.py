@@ -32,7 +32,7 @@ class LinuxEngine:
 
     @not_available(_NONE)
     def read_connections(self, text: str) -> int:
-        self._none(text)
+        self._none("connections of the card")
 
     @not_available(_NONE)
     def placing(self, iface: str) -> Placing:
