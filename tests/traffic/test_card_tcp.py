@@ -75,30 +75,24 @@ class CardTcp:
 
     # --- the part `engine` of the host
 
-    def is_reserved(self, iface: str) -> bool:
-        return self.reserved
-
-    def is_by_policy(self, iface: str) -> bool:
-        return self.by_policy
-
-    def connections_command(self, iface: str) -> str:
-        return "show tids"
-
-    def read_connections(self, text: str) -> int:
-        return read_tids(text)
-
-    def placing_shown(self, iface: str) -> Placing:
+    def shown(self) -> Placing:
         return Placing(self.placing, self.least_bytes)
 
-    def set_placing(self, iface: str, on: bool) -> Attempt[Placing]:
+    def set_placing(self, *, on: bool) -> Attempt[Placing]:
         self.placing = on and "ddp" not in self.refuses
-        return Attempt("sysctl: no" if "ddp" in self.refuses else None, self.placing_shown(iface))
+        return Attempt("sysctl: no" if "ddp" in self.refuses else None, self.shown())
 
-    def restoring_placing(self, iface: str) -> str:
-        return f"restore placing {int(self.placing)}"
-
-    def taken(self, iface: str) -> int:
-        return self.buffers
+    def part(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            is_reserved=lambda _: self.reserved,
+            is_by_policy=lambda _: self.by_policy,
+            connections_command=lambda _: "show tids",
+            read_connections=read_tids,
+            placing=lambda _: self.shown(),
+            set_placing=lambda _, on: self.set_placing(on=on),
+            restoring_placing=lambda _: f"restore placing {int(self.placing)}",
+            buffers=lambda _: self.buffers,
+        )
 
     def tids(self, running: int = 0) -> str:
         return f"TID range: 0-18431, in use: {self.before + running}\n"
@@ -147,11 +141,6 @@ def card(bench: FakeBench, taken: Run, states: States, monkeypatch: pytest.Monke
     made, host, ssh = CardTcp(), bench.hosts[Role.DUT], bench.ssh[Role.DUT]
     server = taken.server(Role.DUT)
     server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
-    part = SimpleNamespace(
-        is_reserved=made.is_reserved, is_by_policy=made.is_by_policy, connections_command=made.connections_command,
-        read_connections=made.read_connections, placing=made.placing_shown, set_placing=made.set_placing,
-        restoring_placing=made.restoring_placing, buffers=made.taken,
-    )  # fmt: skip
     module = LoadedModule("t4_tom", ModuleState.LIVE)
 
     def features(iface: str) -> Features:
@@ -163,13 +152,13 @@ def card(bench: FakeBench, taken: Run, states: States, monkeypatch: pytest.Monke
         return Attempt("ifconfig: toe: no" if made.refuses == "toe" else None, features(iface))
 
     patches = {
-        "engine": part,
+        "engine": made.part(),
         "kernel": lambda: made.release,
-        "loaded_module": lambda name: module if made.loaded else None,
-        "modinfo": lambda name: FILE,
+        "loaded_module": lambda _: module if made.loaded else None,
+        "modinfo": lambda _: FILE,
         "features": features,
         "set_feature": set_feature,
-        "restoring_features": lambda iface, words: "restore toe",
+        "restoring_features": lambda *_: "restore toe",
         "loading_driver": lambda name: f"kldload -n {name}",
         "unloading_driver": lambda name: f"kldunload {name}",
     }
@@ -300,11 +289,12 @@ def test_a_card_that_does_tcp_at_the_servers_cost_is_not_judged(bench: FakeBench
     cpu(card, bench, nic=20, toe=20, toe_ddp=20)
     declared = DeclaredDeviation(card=taken.card.name, fact=SiliconFact.TCP_WORK, how="by hand", source="test")
     taken.bench = taken.bench.model_copy(update={"deviations": (declared,)})
-    with pytest.raises(Deviation, match="offloads.tcp-work"):
+    with pytest.raises(Deviation, match=r"offloads\.tcp-work"):
         TcpOffload().direct_placement_should_save_cpu(QUICK)
 
 
-def test_a_comparison_has_a_budget(card: CardTcp, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("card")
+def test_a_comparison_has_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(offload_cpu.MOST_S, QUICK, 0)  # type: ignore[arg-type]
     with pytest.raises(Undecided, match="0 rounds made when the time was spent"):
         TcpOffload().direct_placement_should_save_cpu(QUICK)

@@ -32,7 +32,7 @@ class LinuxEngine:
 
     @not_available(_NONE)
     def read_connections(self, text: str) -> int:
-        self._none("connections of the card")
+        self._none(f"connections in {len(text)} characters")
 
     @not_available(_NONE)
     def placing(self, iface: str) -> Placing:
