@@ -152,7 +152,7 @@ def chelsio(bench: Bench) -> Path:
 
 
 def left(bench: Bench) -> str:
-    """What a run leaves of the card's TCP: its modules, and what is on."""
+    """The rest of the card's TCP after a run: lines of its modules, options that are on, and placement."""
     modules = "kldstat | grep -c -e t4_tom -e toecore"
     return bench.ssh("dut", f"{modules}; ifconfig cxl0 | grep -c TOE4; sysctl -n dev.t5nex.0.toe.ddp")
 

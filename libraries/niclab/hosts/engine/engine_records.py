@@ -1,4 +1,4 @@
-"""What a card that does TCP itself (TOE) shows of it."""
+"""Records of a card that does TCP itself (TOE)."""
 
 from __future__ import annotations
 

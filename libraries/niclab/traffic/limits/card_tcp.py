@@ -19,13 +19,13 @@ from niclab.transports.ssh.ssh import Job
 
 EVERY_S = 0.5
 PLACED = 0.5
-"""House rule: where data are placed, at least half of them are; what comes before a program reads is not."""
+"""Assumption: where data are placed, at least half of them are; what comes before a program reads is not."""
 _END, _LIMIT_S = "@", 600.0
 
 
 @dataclass(frozen=True)
 class CardTcpProof:
-    """What the card has shown of one run. ``connections``: the most that it had at once, without those of before.
+    """Counts of the card in one run. ``connections``: the most that it had at once, without those of before.
 
     ``buffers_bytes``: the most that the receive buffers have held that its connections took; None: not asked.
     """
