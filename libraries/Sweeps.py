@@ -8,9 +8,9 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from log_report import reporter
 from niclab.core.profile import Profile
+from niclab.settings.tcp_offload import Mode
 from niclab.traffic.fragments import whole_fragments
 from niclab.traffic.limits import connection_counts, frame_rate, jumbo
-from niclab.traffic.limits.connection_counts import Mode
 from niclab.traffic.runs import experiment
 
 
@@ -33,12 +33,13 @@ class Sweeps(BenchLibrary):
             profile: ``quick``: 1 and 4 connections; ``full``: 1 to 16.
 
         Raises:
-            CardFailure: A limit of throughput or of the receiver's CPU is missed.
-            BenchFault: A run fails, or the bench may be why a limit is missed.
+            CardFailure: A limit of throughput or of the receiver's CPU is missed, or with TCP offload on a connection
+                is not the card's, or data are not placed.
+            BenchFault: A run fails, the bench may be why a limit is missed, or the server cannot have the mode.
             NotApplicable: The card or its driver has no such mode, or the sheet does not know the limit.
         """
-        connection_counts.want_mode(self.run, mode)
-        found = connection_counts.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)
+        path = self.run.bench.paths[0]
+        found = connection_counts.measure(self.run, path, mode, self.profile(profile), logger.console)
         experiment.show(found, reporter())
         experiment.judge(self.run.notes, [found])
 

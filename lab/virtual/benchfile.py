@@ -132,9 +132,17 @@ servers:
     return f"{head}{servers}\n{_switch(bench, option)}\npaths:\n{cables}{_cards(bench)}"
 
 
+_TCP = """\
+  - card: chelsio-t580-cr
+    fact: offloads.tcp-work
+    how: the server's own processor does the TCP of connections that are called the card's
+    source: lab/virtual/freebsd/guest/toe.py
+"""
+
+
 def _sums() -> str:
-    """Write that the server's processor makes the checksums of cards of ``lab/virtual/card``."""
-    return "".join(
+    """Write that the server's processor makes the checksums of cards of ``lab/virtual/card``, and does their TCP."""
+    return _TCP + "".join(
         f"""\
   - card: {name}
     fact: offloads.checksum-work

@@ -83,6 +83,8 @@ OFFENDS = {
     "vector-lost": "CARD-13 every queue raises its own interrupt",
     "rule-mask-ignored": "CARD-13 a rule steers its own flow alone",
     "rule-stays": "CARD-13 a rule that was deleted steers no flow",
+    "toe-ignored": "CHE-01 connections are the card's with TCP offload",
+    "ddp-off": "CHE-01 received data are placed directly",
     "table-entry-lost": "CARD-06 every queue carries the traffic it is given",
     "rx-pause-ignored": "CARD-16 a port that is asked to pause does",
     "rx-pause-stays": "CARD-16 a port that is not to pause does not",

@@ -273,6 +273,15 @@ def _software() -> list[Declared]:
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
         *(
+            Declared(
+                f"card:dut {defect}=1", frozenset({test}), CARD, f"test_freebsd_controls.py::{proof}", freebsd.CHELSIO
+            )
+            for defect, test, proof in (
+                ("toe-ignored", freebsd.TOE, "test_connections_that_are_not_the_cards_are_seen"),
+                ("ddp-off", freebsd.PLACED, "test_data_that_are_not_placed_are_seen"),
+            )
+        ),
+        *(
             Declared(f"disks:dut {defect}", frozenset({offload.MATCHES}), verdict, f"test_offload_controls.py::{proof}")
             for defect, verdict, proof in (
                 ("cut-by-engine", CARD, "test_an_engine_that_cuts_transfers_is_the_cards"),

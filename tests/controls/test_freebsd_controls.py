@@ -1,8 +1,10 @@
-"""The checks of a FreeBSD dut are seen red by the defects that they are there for: EMX-01 to EMX-06, EMX-08, CHE-03."""
+"""The checks of a FreeBSD dut are seen red by the defects that they are there for: EMX-01 to EMX-06, EMX-08, CHE-01,
+CHE-03."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from control_bench import NAME, REPOSITORY, Bench
@@ -23,6 +25,8 @@ FLASHED, FOREIGN = (
     "An Image Of Another Card Is Refused",
 )
 ERRATUM, JUMBO = (f"Setting {name} Has The Effect On The Sheet" for name in ("mtu-without-down-up", "jumbo"))
+AT_LINE_RATE = "Any Number Of Connections Is Received At Line Rate"
+TOE, PLACED = f"{AT_LINE_RATE} With TCP Offload", f"{AT_LINE_RATE} With Direct Data Placement"
 PLUG_AND_PLAY = "The Card Is Usable Without An Install Step"
 SHEET = REPOSITORY / "lab/cards" / f"{CARD}.yaml"
 PER_ROW = f"{REPOSITORY / 'libraries' / 'listeners' / 'PerCard.py'}:{SHEET}:freebsd"
@@ -138,3 +142,38 @@ def test_a_driver_that_was_installed_is_seen(bench: Bench) -> None:
         bench.ssh("dut", "mv /boot/modules/if_cxgbe.ko /boot/kernel/if_cxgbe.ko")
     run.should_show(red={PLUG_AND_PLAY}, green={"Every Link Is Up"})
     assert "module if_cxgbe is /boot/modules/if_cxgbe.ko; expected the system's own" in run.red[PLUG_AND_PLAY]
+
+
+@pytest.fixture(scope="module")
+def chelsio(bench: Bench) -> Path:
+    """The dut has a Chelsio card."""
+    bench.vbench("up", "--card", CHELSIO, "--os", "dut=freebsd")
+    return REPOSITORY / "lab/cards" / f"{CHELSIO}.yaml"
+
+
+def left(bench: Bench) -> str:
+    """The rest of the card's TCP after a run: lines of its modules, options that are on, and placement."""
+    modules = "kldstat | grep -c -e t4_tom -e toecore"
+    return bench.ssh("dut", f"{modules}; ifconfig cxl0 | grep -c TOE4; sysctl -n dev.t5nex.0.toe.ddp")
+
+
+def test_a_sound_card_does_tcp_by_itself(bench: Bench, chelsio: Path) -> None:
+    run = bench.run(*only(TOE, PLACED), card=chelsio)
+    run.should_show(red=set(), green={TOE, PLACED})
+    assert left(bench).split() == ["0", "0", "0"]
+
+
+def test_connections_that_are_not_the_cards_are_seen(bench: Bench, chelsio: Path) -> None:
+    bench.vbench("fault", "set", "card:dut", "toe-ignored=1")
+    run = bench.run(*only(TOE, "Every Link Is Up"), card=chelsio)
+    run.should_show(red={TOE}, green={"Every Link Is Up"})
+    assert "TCP offload is on and shown on: 0 of 1 connections were the card's; expected all" in run.red[TOE]
+    assert run.red[TOE].startswith("CardFailure: dut.p0 ") and left(bench).split() == ["0", "0", "0"]
+
+
+def test_data_that_are_not_placed_are_seen(bench: Bench, chelsio: Path) -> None:
+    bench.vbench("fault", "set", "card:dut", "ddp-off=1")
+    run = bench.run(*only(PLACED, "Every Link Is Up"), card=chelsio)
+    run.should_show(red={PLACED}, green={"Every Link Is Up"})
+    assert "direct placement is on and shown on: at least 0% of the data were placed" in run.red[PLACED]
+    assert run.red[PLACED].startswith("CardFailure: dut.p0 ") and left(bench).split() == ["0", "0", "0"]

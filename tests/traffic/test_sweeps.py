@@ -20,10 +20,10 @@ from niclab.report.evidence.evidence import read_index
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.settings import mtu
+from niclab.settings.tcp_offload import Mode
 from niclab.stats import measurements
 from niclab.traffic.fragments import datagram_program, datagrams
 from niclab.traffic.limits import bottleneck, connection_counts, frame_rate, sweep
-from niclab.traffic.limits.connection_counts import Mode
 from niclab.traffic.runs import measuring
 from niclab.traffic.tools.tool import TrafficTest
 from niclab.transports.ssh.ssh import Result
@@ -221,7 +221,7 @@ class TestConnections:
     @pytest.mark.parametrize("mode", [Mode.TOE, Mode.TOE_DDP])
     def test_a_mode_that_the_driver_has_not_is_not_applicable(self, states: States, mode: Mode) -> None:
         with pytest.raises(
-            NotApplicable, match=f"^mode {mode.value}: sheet intel-82574l names no offload toe of e1000e"
+            NotApplicable, match=f"^mode {mode.value}: sheet intel-82574l names no TCP offload of e1000e"
         ):
             Sweeps().connections_should_reach_the_limit(mode, QUICK)
         assert not states.commands

@@ -229,6 +229,22 @@ def coalescing(server: Server) -> None:
     server.sh(undo)
 
 
+def engine(server: Server) -> None:
+    """The card's own TCP, of a Chelsio card; no other driver shows any."""
+    part, port = server.host.engine, server.port
+    calls = (part.is_reserved, part.is_by_policy, part.placing, part.restoring_placing, part.buffers)
+    if server.is_emulex:
+        not_offered(*(partial(call, port) for call in calls), partial(part.set_placing, port, True))
+        not_offered(partial(part.connections_command, port))
+        return
+    assert part.is_reserved(port) and not part.is_by_policy(port) and part.buffers(port) == 0
+    assert part.read_connections(server.shell.run(part.connections_command(port)).stdout) == 0
+    undo = part.restoring_placing(port)
+    assert not part.placing(port).on and part.set_placing(port, True).now.on
+    server.sh(undo)
+    assert not part.placing(port).on
+
+
 def log(server: Server) -> None:
     system = server.host.system
     assert system.dmesg_mark().token and system.dmesg()
@@ -426,6 +442,8 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     ),
     "loading.parameter_entries loading.is_set_to_load loading.set_to_load loading.restoring": loading,
     "settings.features settings.set_feature undo.features": features,
+    "engine.is_reserved engine.is_by_policy engine.connections_command engine.read_connections engine.placing"
+    " engine.set_placing engine.restoring_placing engine.buffers": engine,
     "settings.rings undo.rings": lambda one: one.sh(one.host.undo.rings(one.port)),
     "settings.set_rings": lambda one: one.host.settings.set_rings(one.port, {"rx": 512}),
     "settings.coalescing settings.set_coalescing undo.coalescing": coalescing,

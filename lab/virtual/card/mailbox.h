@@ -181,7 +181,9 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(STAMP_STALE,		85, "stamp-stale",		PORT, "1: a frame has the time stamp of the one before it") \
 	X(CLOCK_SET_OFF,	86, "clock-set-off",		PORT, "milliseconds: a time that is set is so much later") \
 	X(RULE_MASK_IGNORED,	88, "rule-mask-ignored",	PORT, "bits: so many last bits of ports are not compared by rules of flows") \
-	X(RULE_STAYS,		89, "rule-stays",		PORT, "1: a rule of flows that was deleted is in force for ever")
+	X(RULE_STAYS,		89, "rule-stays",		PORT, "1: a rule of flows that was deleted is in force for ever") \
+	X(TOE_IGNORED,		90, "toe-ignored",		PORT, "1: TCP offload is shown as on, and no connection is the card's (FreeBSD)") \
+	X(DDP_OFF,		91, "ddp-off",			PORT, "1: placement is shown as on, and no data are placed directly (FreeBSD)")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

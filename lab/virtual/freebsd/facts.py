@@ -315,6 +315,7 @@ def _driver(card: str, model: Mapping[str, Any], driver: Driver) -> dict[str, An
         "flashes": driver.flashes,
         "statistics": dict(driver.statistics),
         "options": [_rule(row) for row in own["options"]],
+        "toe": dict(own.get("toe", {})),
     }
 
 

@@ -58,6 +58,9 @@ def lay(tree: Path, card: str) -> None:
         _write(once / "boot/kernel" / name, module_file("amd64"))
     if driver.release is not facts.RELEASE_9:
         _write_records(once, _PKG, "usr/local/sbin/pkg", "Package manager")
+    toe = facts.of(card)["drivers"][driver.name]["toe"]
+    for name in (toe["module"], *toe["needs"]) if toe else ():
+        _write(once / f"boot/kernel/{name}.ko", module_file("amd64"))
     package = cardsheet.package(card, "freebsd")
     (once / "boot/modules").mkdir(parents=True, exist_ok=True)
     for file, content in firmware_modules(card).items():

@@ -199,6 +199,7 @@ class SiliconFact(Enum):
     VLAN_FILTER = "filters.vlan"
     SENDING_OFFLOADS = "offloads.sending"
     CHECKSUM_WORK = "offloads.checksum-work"
+    TCP_WORK = "offloads.tcp-work"
     RECEIVED_PAUSE = "pause.received"
     SENT_PAUSE = "pause.sent"
     SPOOF_CHECK = "virtual_functions.spoof-check"

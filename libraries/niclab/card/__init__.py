@@ -44,8 +44,10 @@ from niclab.card.offload_facts import (
     Offload,
     OffloadName,
     Offloads,
+    Placement,
     Proof,
     RefusedWord,
+    TcpOffloadFacts,
 )
 from niclab.card.settings_facts import (
     CAGES,
@@ -139,6 +141,7 @@ __all__ = [
     "PackageFacts",
     "PauseFacts",
     "Pcie",
+    "Placement",
     "PortLayout",
     "Prediction",
     "Proof",
@@ -155,6 +158,7 @@ __all__ = [
     "Step",
     "StorageFacts",
     "StorageLoad",
+    "TcpOffloadFacts",
     "TunableFact",
     "TunableWhere",
     "Unknown",

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from niclab.bench.records import OperatingSystem
 from niclab.card.kernels import ByKernel
-from niclab.card.values import UNKNOWN, CounterName, Section, Switch, Unknown, Word
+from niclab.card.values import UNKNOWN, CounterName, Module, Percent, Section, Switch, Unknown, Word
 from niclab.files.types import Record, Text, Wanted
 
 _OFFLOADS = "rx-checksum, tx-checksum, scatter-gather, tso4, tso6, lro, gro, gso, vlan-insert, vlan-strip, vlan-filter,"
@@ -112,6 +112,28 @@ class Offload(Record):
     name: NamedOffload
     linux: LinuxOffload | None = None
     freebsd: FreebsdOffload | None = None
+
+
+class Placement(Section):
+    """Direct placement: the card writes what it receives into the memory of the program that reads it.
+
+    ``before_release``: the first release of the system in which read(2) has nothing placed any more. ``buffer_bytes``:
+    the most that a receive buffer of the driver takes of what is not placed. ``saves_percent_of_nic``,
+    ``saves_percent_of_toe``: the receiver's CPU falls by at least so much, against the system's TCP and against the
+    card's without placement.
+    """
+
+    before_release: Annotated[int, Field(ge=9, le=99), Wanted("a release 9..99")] | None = None
+    buffer_bytes: Annotated[int, Field(ge=2048, le=65536), Wanted("bytes of a receive buffer, 2048..65536")]
+    saves_percent_of_nic: Percent
+    saves_percent_of_toe: Percent
+
+
+class TcpOffloadFacts(Section):
+    """TCP that the card does itself (TOE), once ``module`` is loaded and the offload ``toe`` is on."""
+
+    module: Module
+    placement: Placement | None = None
 
 
 class RefusedWord(Section):

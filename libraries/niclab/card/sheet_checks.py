@@ -10,7 +10,7 @@ from typing import Any
 from niclab.bench.records import OperatingSystem
 from niclab.card.effects import FORMS, Prediction, Setting, SettingKind
 from niclab.card.kernels import KernelContext
-from niclab.card.offload_facts import Changeable, FreebsdOffload, LinuxOffload, Offloads
+from niclab.card.offload_facts import Changeable, FreebsdOffload, LinuxOffload, OffloadName, Offloads
 from niclab.card.settings_facts import Recommended, Ring
 from niclab.card.sheet import Card
 from niclab.card.software import Driver, Firmware, FirmwarePair, FlashTool
@@ -162,10 +162,16 @@ def _settings(card: Card) -> Iterator[Problem]:
             if getattr(card.drivers.linux, name) is not None:
                 found = f"{name} of Linux' driver"
                 yield Problem(("drivers", "linux", name), found, f"them in the card's own section {name}")
+        if card.drivers.linux.tcp_offload is not None:
+            found = "tcp_offload of Linux' driver"
+            yield Problem(("drivers", "linux", "tcp_offload"), found, "it of FreeBSD's: Linux has no interface for it")
     if card.drivers.freebsd is not None:
         yield from _of_driver(("drivers", "freebsd"), card.drivers.freebsd)
         if card.drivers.freebsd.mtu is not None:
             yield from _in_range(("drivers", "freebsd", "mtu"), card.drivers.freebsd.mtu)
+        rows = card.offloads.rows(OperatingSystem.FREEBSD) if card.offloads is not None else {}
+        if card.drivers.freebsd.tcp_offload is not None and OffloadName.TOE not in rows:
+            yield Problem(("drivers", "freebsd", "tcp_offload"), "no offload toe", "its row in the table of offloads")
     if card.mtu is not None:
         yield from _in_range(("mtu",), card.mtu)
     speeds = card.link.speeds_mbps

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from niclab.bench.records import OperatingSystem
 from niclab.card.kernels import ByKernel
+from niclab.card.offload_facts import TcpOffloadFacts
 from niclab.card.settings_facts import ChannelFacts, CoalescingFacts, Mtu, PauseFacts, RingFacts
 from niclab.card.values import UNKNOWN, FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionOrder, Versions, VersionSpec, VersionVerdict
@@ -215,7 +216,8 @@ class Driver(Section):
     ``/boot/loader.conf`` on FreeBSD, of ``/etc/modules-load.d`` on Linux.
     ``rings``, ``coalescing``, ``channels``: its numbers, where they are not those of Linux' driver, which are in the
     card's own sections. ``mtu``, ``pause``, ``firmware``: what holds instead of the card's own sections where this
-    driver takes another MTU, or shows flow control or the firmware in another way.
+    driver takes another MTU, or shows flow control or the firmware in another way. ``tcp_offload``: the card's own
+    TCP, where its system has an interface for it.
     """
 
     module: Annotated[Module, ByKernel()]
@@ -230,6 +232,7 @@ class Driver(Section):
     mtu: Mtu | None = None
     pause: PauseFacts | None = None
     firmware: Firmware | None = None
+    tcp_offload: TcpOffloadFacts | None = None
 
 
 class Drivers(Record):

@@ -8,6 +8,7 @@ from niclab.hosts.drivers.boot_entry import FreeBsdBoot
 from niclab.hosts.drivers.builds import FreeBsdBuilds
 from niclab.hosts.drivers.freebsd import FreeBsdDrivers
 from niclab.hosts.drivers.freebsd_firmware import FreeBsdFirmware
+from niclab.hosts.engine.freebsd import FreeBsdEngine
 from niclab.hosts.functions.freebsd import FreeBsdFunctions
 from niclab.hosts.host import (
     HostBonds,
@@ -15,6 +16,7 @@ from niclab.hosts.host import (
     HostBuilds,
     HostCounts,
     HostDrivers,
+    HostEngine,
     HostFirmware,
     HostFunctions,
     HostLinks,
@@ -42,6 +44,7 @@ PARTS: dict[str, type] = {
     "settings": FreeBsdSettings,
     "queues": FreeBsdQueues,
     "functions": FreeBsdFunctions,
+    "engine": FreeBsdEngine,
     "links": FreeBsdLinks,
     "counts": FreeBsdCounts,
     "bonds": FreeBsdBonds,
@@ -68,6 +71,7 @@ class FreeBsdHost:
         self.settings: HostSettings = FreeBsdSettings(shell, name)
         self.queues: HostQueues = FreeBsdQueues(name)
         self.functions: HostFunctions = FreeBsdFunctions(name)
+        self.engine: HostEngine = FreeBsdEngine(shell, name)
         self.links: HostLinks = FreeBsdLinks(shell, name)
         self.counts: HostCounts = FreeBsdCounts(shell, name)
         self.bonds: HostBonds = FreeBsdBonds(shell, name)

@@ -12,6 +12,7 @@ from niclab.hosts.bonds.bond_records import Bond, Vlan
 from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
 from niclab.hosts.counts.load_records import CpuTimes, Load
 from niclab.hosts.drivers.build_records import Build, InstalledKernel, Source
+from niclab.hosts.engine.engine_records import Placing
 from niclab.hosts.functions.function_records import FunctionCount, FunctionRules, VirtualFunction
 from niclab.hosts.host_records import (
     CarrierChanges,
@@ -233,6 +234,24 @@ class HostFunctions(Protocol):
     def restoring(self, address: str) -> str: ...
 
 
+class HostEngine(Protocol):
+    """TCP that the card does itself (TOE).
+
+    ``is_reserved``: has the driver reserved what the card needs for it? ``is_by_policy``: does a policy choose the
+    connections? ``connections_command`` and ``read_connections``: the number of connections that the card has.
+    ``buffers``: receive buffers that its connections have taken, a count. ``restoring_placing``: for the undo journal.
+    """
+
+    def is_reserved(self, iface: str) -> bool: ...
+    def is_by_policy(self, iface: str) -> bool: ...
+    def connections_command(self, iface: str) -> str: ...
+    def read_connections(self, text: str) -> int: ...
+    def placing(self, iface: str) -> Placing: ...
+    def set_placing(self, iface: str, on: bool) -> Attempt[Placing]: ...
+    def restoring_placing(self, iface: str) -> str: ...
+    def buffers(self, iface: str) -> int: ...
+
+
 class HostLinks(Protocol):
     """Interfaces: state, carrier, addresses, reachability."""
 
@@ -372,6 +391,10 @@ class Host(Protocol):
         """The virtual functions of a port (SR-IOV)."""
 
     @property
+    def engine(self) -> HostEngine:
+        """TCP that the card does itself."""
+
+    @property
     def links(self) -> HostLinks:
         """Interfaces: state, carrier, addresses, reachability."""
 
@@ -398,6 +421,7 @@ PROTOCOLS: dict[str, type] = {
     "settings": HostSettings,
     "queues": HostQueues,
     "functions": HostFunctions,
+    "engine": HostEngine,
     "links": HostLinks,
     "counts": HostCounts,
     "bonds": HostBonds,

@@ -8,6 +8,7 @@ from niclab.hosts.drivers.boot_entry import LinuxBoot
 from niclab.hosts.drivers.builds import LinuxBuilds
 from niclab.hosts.drivers.linux import LinuxDrivers
 from niclab.hosts.drivers.linux_firmware import LinuxFirmware
+from niclab.hosts.engine.linux import LinuxEngine
 from niclab.hosts.functions.linux import LinuxFunctions
 from niclab.hosts.host import (
     HostBonds,
@@ -15,6 +16,7 @@ from niclab.hosts.host import (
     HostBuilds,
     HostCounts,
     HostDrivers,
+    HostEngine,
     HostFirmware,
     HostFunctions,
     HostLinks,
@@ -42,6 +44,7 @@ PARTS: dict[str, type] = {
     "settings": LinuxSettings,
     "queues": LinuxQueues,
     "functions": LinuxFunctions,
+    "engine": LinuxEngine,
     "links": LinuxLinks,
     "counts": LinuxCounts,
     "bonds": LinuxBonds,
@@ -70,6 +73,7 @@ class LinuxHost:
         self.settings: HostSettings = settings
         self.queues: HostQueues = LinuxQueues(shell, name)
         self.functions: HostFunctions = LinuxFunctions(shell, name)
+        self.engine: HostEngine = LinuxEngine(name)
         self.counts: HostCounts = LinuxCounts(shell, name)
         self.bonds: HostBonds = LinuxBonds(shell, name, settings=settings)
         self.undo: HostUndo = LinuxUndo(shell, name, settings=settings, links=self.links)

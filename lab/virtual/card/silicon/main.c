@@ -315,6 +315,28 @@ static void memory_remove(struct pci_dev *pdev)
 	nvram = NULL;
 }
 
+/* Defects that only another system's driver can show: slot, port and two words a line. A FreeBSD server's program reads. */
+static int engine_get(char *buffer, const struct kernel_param *unused)
+{
+	unsigned int slot, port;
+	int length = 0;
+
+	for (slot = 0; nvram && slot < VCARD_SLOTS; slot++)
+		for (port = 0; port < VCARD_PORTS; port++) {
+			const void *faults = nvram + VCARD_O_SLOT + slot * VCARD_SLOT_SIZE + VCARD_S_PORT +
+					     port * VCARD_PORT_SIZE + VCARD_P_FAULTS;
+
+			length += scnprintf(buffer + length, PAGE_SIZE - length, "%u %u %u %u\n", slot, port,
+					    nvram_u32(faults, 4 * VCARD_FAULT_TOE_IGNORED),
+					    nvram_u32(faults, 4 * VCARD_FAULT_DDP_OFF));
+		}
+	return length;
+}
+
+static const struct kernel_param_ops engine_ops = { .get = engine_get };
+module_param_cb(engine, &engine_ops, NULL, 0444);
+MODULE_PARM_DESC(engine, "defects of TCP offload: slot, port, toe-ignored, ddp-off");
+
 static const struct pci_device_id ids[] = { { PCI_DEVICE(0x1af4, 0x1110) }, { 0 } };
 MODULE_DEVICE_TABLE(pci, ids);
 

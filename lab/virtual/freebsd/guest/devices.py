@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import settings
+import toe
 from below import Refusal, drivers, read, remember, remembered, split_unit
 from newbus import Device
 from newbus import devices as all_devices
@@ -29,9 +30,11 @@ def leaves(name: str) -> Leaves:
         fact = drivers().get(driver)
         if fact is not None:
             yield from _function(device, fact)
+            yield from toe.leaves(device.tree, str(device.address), fact, words[3:4])
         port = next((one for one in drivers().values() if one["port"] == driver), None)
         if port is not None:
             yield from _port(device, port)
+            yield from toe.port_leaves(device.name, device.tree, port)
             yield from _statistics(device, port, words[3:4])
 
 
@@ -106,6 +109,10 @@ def change(name: str, value: str) -> str:
             raise Refusal(f"invalid integer '{value}'")
         remember("sysctl", {**remembered("sysctl"), name: value})
         return value
+    if fact is not None and toe.takes(leaf, fact):
+        if not value.isdecimal():
+            raise Refusal(f"invalid integer '{value}'")
+        return toe.set_placement(name, value)
     if fact is not None and leaf and leaf == fact["flashes"]:
         from flashing import by_module
 

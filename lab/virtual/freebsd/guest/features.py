@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from below import Refusal, fact_of, remember, remembered, run
+import toe
+from below import Refusal, fact_of, kernel_says, remember, remembered, run
 
 TABLE = {
     0: "RXCSUM",
@@ -118,7 +119,8 @@ def _switch(iface: str, rules: Sequence[Mapping[str, Any]], rule: Mapping[str, A
     below, state = _below(iface), remembered(f"options-{iface}")
     if _is_on(rule, below, state) is on:
         return
-    if rule["change"] == "fixed" or (rule["change"] == "not-off" and not on) or (rule["change"] == "not-on" and on):
+    refused_on = rule["change"] == "not-on" and on and not _has_module(iface, rule)
+    if rule["change"] == "fixed" or (rule["change"] == "not-off" and not on) or refused_on:
         if rule["error"]:
             raise Refusal(f"ifconfig: {word}: {rule['error']}")
         return
@@ -126,6 +128,8 @@ def _switch(iface: str, rules: Sequence[Mapping[str, Any]], rule: Mapping[str, A
     if on and any(not _is_on(master, below, state) for master in masters):
         raise Refusal(f"ifconfig: {word}: Resource temporarily unavailable")
     before = {other["label"]: _is_on(other, below, state) for other in rules}
+    if rule["name"] == "toe":
+        toe.switching(iface, on)
     state.pop(rule["label"], None)
     _tell(iface, rule, on, below, state)
     now = _below(iface)
@@ -139,6 +143,16 @@ def _switch(iface: str, rules: Sequence[Mapping[str, Any]], rule: Mapping[str, A
         elif state.get(other["label"]) == _HELD and feature is not None and feature[0]:
             state.pop(other["label"])
     remember(f"options-{iface}", state)
+
+
+def _has_module(iface: str, rule: Mapping[str, Any]) -> bool:
+    """Is the module there that can switch it on? The kernel says which one is missing."""
+    fact = fact_of(iface)
+    module = toe.module_of(fact) if fact is not None and rule["name"] == "toe" else ""
+    if module and f"{module}.ko" not in remembered("klds"):
+        kernel_says(f"You must kldload {module}.ko before trying to enable TOE on a cxgbe interface.")
+        return False
+    return bool(module)
 
 
 def _take_along(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 
+import toe
 from below import (
     ROOT,
     Refusal,
@@ -75,6 +77,8 @@ def load(name: str, *, silent: bool = False) -> int:
             kernel_says(f"link_elf_obj: {module}: {said.strip()[-120:]}")
             raise Refusal(f"kldload: can't load {name}: Exec format error")
         attach(linux)
+    for needed in _needed(module):
+        load(needed, silent=True)
     return number
 
 
@@ -98,7 +102,10 @@ def unload(file: str) -> None:
         Refusal: When it is in use.
     """
     known = remembered("klds")
-    linux = _linux(file.removesuffix(".ko"))
+    module = file.removesuffix(".ko")
+    linux = _linux(module)
+    if _is_held(module, known):
+        raise Refusal("kldunload: can't unload file: Device busy")
     if linux is not None:
         names = _interfaces_of(linux)
         status, _, _ = run("modprobe", "-r", linux)
@@ -108,8 +115,23 @@ def unload(file: str) -> None:
         for name in names:
             kernel_says(f"{name}: detached")
             _forget(name)
-    known.pop(file)
+    for gone in (module, *_needed(module)):  # what it has brought along goes with it
+        known.pop(f"{gone}.ko", None)
     remember("klds", known)
+
+
+def _needed(module: str) -> list[str]:
+    """Modules that a module brings along."""
+    return [name for fact in drivers().values() if toe.module_of(fact) == module for name in fact["toe"]["needs"]]
+
+
+def _is_held(module: str, known: Mapping[str, str]) -> bool:
+    """Is a module in use: TCP offload that is on at a port, or a driver that the module of its offload is over?"""
+    for fact in drivers().values():
+        over = toe.module_of(fact)
+        if over and ((module == over and toe.is_used()) or (module == fact["module"] and f"{over}.ko" in known)):
+            return True
+    return False
 
 
 def kldstat(arguments: list[str]) -> int:
@@ -234,6 +256,7 @@ def _forget(iface: str) -> None:
     """Forget the settings of an interface, which is gone with its driver."""
     if remembered(f"options-{iface}"):
         remember(f"options-{iface}", {})
+    toe.forget(iface)
     if iface in remembered("were-up"):
         remember("were-up", {name: value for name, value in remembered("were-up").items() if name != iface})
 

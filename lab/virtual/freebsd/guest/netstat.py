@@ -121,7 +121,7 @@ def _udp() -> int:
     return 0
 
 
-def _listed() -> list[tuple[str, str, str, str, str]]:
+def listed() -> list[tuple[str, str, str, str, str]]:
     """Protocol, state, local and foreign address, and the process, of every internet socket."""
     found = []
     for line in run("ss", "-Hantup")[1].splitlines():
@@ -136,7 +136,7 @@ def _sockets() -> int:
     print("Active Internet connections (including servers)")
     print(f"{'Proto':5} Recv-Q Send-Q {'Local Address':22} {'Foreign Address':22} (state)")
     states = {"LISTEN": "LISTEN", "ESTAB": "ESTABLISHED", "TIME-WAIT": "TIME_WAIT", "UNCONN": ""}
-    for protocol, state, local, foreign, _ in _listed():
+    for protocol, state, local, foreign, _ in listed():
         family = "6" if local.startswith("[") else "4"
         print(f"{protocol + family:5} {0:6} {0:6} {_dotted(local):22} {_dotted(foreign):22} {states.get(state, state)}")
     return 0
@@ -159,7 +159,7 @@ def sockstat(arguments: list[str]) -> int:
     protocols = options.get("-P", "tcp,udp").split(",")
     if "-q" not in options:
         print(f"{'USER':8} {'COMMAND':10} {'PID':5} FD PROTO  {'LOCAL ADDRESS':21} {'FOREIGN ADDRESS':21}")
-    for protocol, state, local, foreign, process in _listed():
+    for protocol, state, local, foreign, process in listed():
         listening = state in ("LISTEN", "UNCONN")
         six = local.startswith("[")
         if ("-l" in options and not listening) or ("-c" in options and listening) or protocol not in protocols:
@@ -168,7 +168,7 @@ def sockstat(arguments: list[str]) -> int:
             continue
         if ports and local.rpartition(":")[2] not in ports:
             continue
-        name, pid, number = _process(process)
+        name, pid, number = process_of(process)
         places = [place.replace("[", "").replace("]", "").replace("0.0.0.0", "*") for place in (local, foreign)]
         print(
             f"{'root':8} {name:10} {pid:5} {number:2} {protocol + ('6' if six else '4'):6} {places[0]:21} {places[1]}"
@@ -176,7 +176,7 @@ def sockstat(arguments: list[str]) -> int:
     return 0
 
 
-def _process(text: str) -> tuple[str, str, str]:
+def process_of(text: str) -> tuple[str, str, str]:
     """``users:(("iperf3",pid=501,fd=3))``."""
     if not text:
         return "?", "?", "?"

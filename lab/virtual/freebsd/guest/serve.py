@@ -15,7 +15,7 @@ SOCKET = f"{STATE}/socket"
 _MOST = 65536
 _MODULES = (
     *("boot", "devices", "features", "ifconfig", "ifset", "kld", "links", "messages", "netstat", "newbus", "oids"),
-    *("packages", "pcicaps", "pciconf", "ping", "probe", "routes", "settings", "sysctl", "system", "vmstat"),
+    *("packages", "pcicaps", "pciconf", "ping", "probe", "routes", "settings", "sysctl", "system", "toe", "vmstat"),
     *("select", "getopt"),
 )
 

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 from statistics import fmean
 
-from niclab.bench.records import BenchPath, OperatingSystem, Role
-from niclab.card import OffloadName
+from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
+from niclab.settings.tcp_offload import Mode
 from niclab.stats.judge import judge_values
 from niclab.stats.precise import Estimate, estimate
-from niclab.stats.questions import Outcome, at_most
+from niclab.stats.questions import Expected, Outcome, at_most
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.limits import limit
+from niclab.traffic.limits.card_tcp import CardTcpProof, prove, receiving
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import endpoints, measuring
 from niclab.traffic.runs.asker import Asker
@@ -43,17 +42,12 @@ MOST_S: Mapping[Profile, float] = {Profile.QUICK: 300, Profile.FULL: 900}
 """No run of any number of connections begins later than this after the first, in seconds."""
 
 
-class Mode(Enum):
-    """The way the card receives: ``nic`` leaves TCP to the system, ``toe`` does it, ``toe-ddp`` places the data."""
-
-    NIC = "nic"
-    TOE = "toe"
-    TOE_DDP = "toe-ddp"
-
-
 @dataclass(frozen=True)
 class AtCount:
-    """The result with so many connections. ``cpu``: percent of all processors of the receiver, of each run."""
+    """The result with so many connections. ``cpu``: percent of all processors of the receiver, of each run.
+
+    ``proof``: what shows that TCP was the card's; None in the mode ``nic``.
+    """
 
     connections: int
     values: tuple[float, ...]
@@ -62,6 +56,13 @@ class AtCount:
     cpu: tuple[float, ...]
     cpu_result: Outcome | None
     runs: tuple[TrafficRun, ...]
+    proof: str | None
+
+    @property
+    def text(self) -> str:
+        """The rate in words, and the proof that TCP was the card's, where it was to be."""
+        proven = f"; {self.proof}" if self.proof else ""
+        return f"{self.connections} connections: {self.rate.estimate:.1f} {limit.UNIT}{proven}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class Scan(Answer):
     hindrances: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        return [f"{each.connections} connections: {each.result.reason}" for each in self.found]
+        proven = [f"{each.connections} connections: {each.proof}" for each in self.found if each.proof]
+        return [*(f"{each.connections} connections: {each.result.reason}" for each in self.found), *proven]
 
     def charts(self) -> list[Chart]:
         return [*charts(self)]
@@ -91,36 +93,13 @@ class Scan(Answer):
         return asked
 
 
-def want_mode(run: Run, mode: Mode) -> None:
-    """Require that the dut can receive in a mode.
-
-    Args:
-        run: The current run.
-        mode: The mode.
-
-    Raises:
-        NotApplicable: It cannot.
-    """
-    system, card = run.server(Role.DUT).description.os, run.card
-    if mode is Mode.NIC:
-        return
-    rows = card.section(card.offloads, "offloads").rows(system)
-    if OffloadName.TOE not in rows:
-        driver = card.driver(system).module
-        raise NotApplicable(f"mode {mode.value}: sheet {card.name} names no offload toe of {driver} on {system.value}")
-    raise NotApplicable(
-        f"mode {mode.value}: nothing that {system.value} shows would prove that TCP was the card's, not the system's"
-        if system is not OperatingSystem.LINUX
-        else f"mode {mode.value}: {system.value} has no switch for a TCP offload engine"
-    )
-
-
-def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
+def measure(run: Run, path: BenchPath, mode: Mode, profile: Profile, tell: Tell) -> Scan:
     """Receive at the dut over a path with each number of connections.
 
     Args:
         run: The current run.
         path: The path that carries the traffic.
+        mode: How the card receives; that TCP is the card's is proven with each number, by a run of its own.
         profile: Which numbers of connections, and how long each run.
         tell: Takes the progress.
 
@@ -128,36 +107,57 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
         All numbers of connections.
 
     Raises:
-        NotApplicable: The sheet does not know the limit.
+        NotApplicable: The sheet does not know the limit, or the card, its driver or the system has no such mode.
+        CardFailure: TCP offload is on, and a connection is not the card's, or data are not placed.
         BenchFault: The bench cannot reach it, or a run fails or is worthless.
         Undecided: The time was spent before the first look at a number of connections.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, Role.PEER))
-    expected, subject, tool = measured.expected(fraction), measured.ends.name, tool_of(run.bench.traffic)
     found: list[AtCount] = []
-    time = Deadline(MOST_S[profile])
-    with measuring.session(run, path, Role.PEER, measured.rate_mbps) as session:
-        for step, count in enumerate(COUNTS[profile], 1):
-            order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
-            plan = SamplingPlan(
-                first_look=FIRST_LOOK,
-                met_from=MET_FROM,
-                most=MOST,
-                warm_up_runs=int(not tool.omitted_s),
-                resolution=tool.resolution_bps(order) / 1e6,
-            )
-            asker = Asker(f"{subject}, {count} connections", plan, time, "all")
-            values, result = asker.limit(partial(_one_run, asker, session, order), expected, limit.UNIT)
-            cpu = tuple(100 * each.receiver.cpu.mean_busy for each in asker.counted(values))
-            rate, runs = estimate(values, plan, WIDTH), tuple(asker.runs)
-            found.append(AtCount(count, tuple(values), rate, result, cpu, _cpu_result(run, cpu, plan), runs))
-            tell(
-                f"{subject}: step {step} of {len(COUNTS[profile])}: {count} connections: "
-                f"{rate.estimate:.1f} {limit.UNIT}"
-            )
+    with receiving(run, path, mode, MESSAGE_BYTES) as engine:
+        measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, Role.PEER))
+        subject = measured.ends.name if mode is Mode.NIC else f"{measured.ends.name}, {mode.value}"
+        looked = _Looked(measured, measured.expected(fraction), subject, Deadline(MOST_S[profile]))
+        with measuring.session(run, path, Role.PEER, measured.rate_mbps) as session:
+            for step, count in enumerate(COUNTS[profile], 1):
+                order = order_of(count, profile)
+                proof = None if engine is None else prove(engine, mode, session, order)
+                found.append(looked.at(session, order, proof))
+                tell(f"{subject}: step {step} of {len(COUNTS[profile])}: {found[-1].text}")
     made = [each for one in found for each in one.runs]
     return Scan(subject, tuple(found), measured.hindrances(made))
+
+
+def order_of(connections: int, profile: Profile) -> Order:
+    """Return one run with so many connections, in messages of 32 KiB."""
+    return Order(duration_s=RUN_S[profile], connections=connections, message_bytes=MESSAGE_BYTES)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """The path, the limit on it, and the time for all numbers of connections."""
+
+    path: MeasuredPath
+    expected: Expected
+    subject: str
+    time: Deadline
+
+    def at(self, session: Session, order: Order, proof: CardTcpProof | None) -> AtCount:
+        """Make the runs with one number of connections."""
+        tool, run = tool_of(self.path.run.bench.traffic), self.path.run
+        plan = SamplingPlan(
+            first_look=FIRST_LOOK,
+            met_from=MET_FROM,
+            most=MOST,
+            warm_up_runs=int(not tool.omitted_s),
+            resolution=tool.resolution_bps(order) / 1e6,
+        )
+        asker = Asker(f"{self.subject}, {order.connections} connections", plan, self.time, "all")
+        values, result = asker.limit(partial(_one_run, asker, session, order), self.expected, limit.UNIT)
+        cpu = tuple(100 * each.receiver.cpu.mean_busy for each in asker.counted(values))
+        rate, cpu_result = estimate(values, plan, WIDTH), _cpu_result(run, cpu, plan)
+        proven, runs = None if proof is None else proof.text, tuple(asker.runs)
+        return AtCount(order.connections, tuple(values), rate, result, cpu, cpu_result, runs, proven)
 
 
 def _one_run(asker: Asker, session: Session, order: Order) -> float:

@@ -1,0 +1,1 @@
+"""Virtual functions of a port (SR-IOV), by operating system."""
