@@ -20,7 +20,7 @@ from niclab.run.run import Run
 from niclab.storage.congestion import congested_loads
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.disk_counts import DiskCounts
-from niclab.storage.iscsi.iscsi_target import DiskTarget
+from niclab.storage.volumes import DiskTarget
 
 FACTS = StorageFacts(workloads=tuple(StorageLoad), source="a document")
 COMMAND, VLAN = "cd /tmp/niclab.fake && load disks", 103

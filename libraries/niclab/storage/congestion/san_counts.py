@@ -9,9 +9,9 @@ from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.hosts.counts.load_records import FrameCounters, counted_at
 from niclab.run.run import Run
-from niclab.storage import iscsi_counts
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.disk_counts import DiskCounts
+from niclab.storage.iscsi import iscsi_counts
 from niclab.traffic.runs.switch_counts import Look as SwitchLook
 from niclab.traffic.runs.switch_counts import PortCount, SwitchCountWatch
 
