@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def draft_of(path: Path) -> Path:
-    """Where a file is written before it takes its place; one that was left there may be removed."""
+    """The name under which a file is written before it takes its place; what is left there may be removed."""
     return path.with_name(path.name + ".new")
 
 
