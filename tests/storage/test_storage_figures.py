@@ -67,3 +67,14 @@ def test_the_limit_that_comes_first(
     assert binding(found, most) is binds
     other = Binding.TARGET if binds is Binding.SERVER else binds
     assert binding(found, most, Binding.TARGET) is other
+
+
+@pytest.mark.parametrize("binds", [Binding.TARGET, Binding.NVME_TARGET])
+def test_a_target_that_binds_leaves_it_open_who_is_slow(binds: Binding) -> None:
+    assert binds.doubts == (
+        f"held back by {binds.value}, as nothing else is full: nobody knows if the target or the card is slow",
+    )
+
+
+def test_what_is_full_leaves_nothing_open() -> None:
+    assert not any(each.doubts for each in set(Binding) - {Binding.TARGET, Binding.NVME_TARGET})

@@ -85,6 +85,7 @@ def test_the_volumes_count_for_the_target(bench: FakeBench, taken: Run) -> None:
     assert (found.disk_read_bytes, found.disk_written_bytes, found.disk_operations) == (4096 * 512, 1024 * 512, 30)
     assert (found.target_read_bytes, found.target_written_bytes) == (8 * 512 * 512, 8 * 256 * 512)
     assert (found.target_commands, found.dut_resent, found.peer_resent) == (8 * 7, 7, 9)
+    assert "nvme0c0n2/stat 2>/dev/null || echo 0 " in bench.ssh[Role.DUT].commands[-1]  # it goes with its controller
     bench.ssh[Role.PEER].replies["for f in /sys/kernel/config/nvmet"] = 7 * "3 1 512 1 1 2 256\n" + TCP.format(9)
     with pytest.raises(ReadError, match="expected 8 lines"):
         look(taken, TARGET, ["nvme0c0n1", "nvme0c0n2"])
