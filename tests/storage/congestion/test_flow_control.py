@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import pytest
 from accepted_runs import accept_day
@@ -24,9 +25,11 @@ from niclab.hosts.errors import NotOffered
 from niclab.hosts.host_records import Counters
 from niclab.hosts.settings.ethtool_records import Pause
 from niclab.run.run import Run
+from niclab.run.watching.standstill import Stood
 from niclab.settings import mtu
 from niclab.storage.congestion import flow_control, pause_frames
 from niclab.storage.congestion.congested_answer import CongestedAnswer
+from niclab.storage.congestion.congested_runs import DisksLoaded
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.flow_answer import FlowAnswer, FlowControl, Unasked
 from niclab.storage.congestion.pause_frames import PortPauses
@@ -307,6 +310,26 @@ def test_damage_and_counts_are_judged_with_both_settings(
     monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
     with pytest.raises(Undecided, match=f"flow control {flow}: 2 blocks"):
         judge(connected, replace(answer, **{flow: replace(asked, damaged=("2 blocks",))}))
+
+
+def test_everything_of_each_session_counts(
+    connected: Run, programs: Programs, ports: Ports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert programs and ports
+    made, load = list[DisksLoaded](), flow_control.load_disks
+
+    def marked(*given: Any) -> DisksLoaded:
+        found, number = load(*given), len(made)
+        made.append(found)
+        stood = {each: replace(one, stood=(Stood("dut", number),)) for each, one in found.loads.items()}
+        return DisksLoaded(stood, (f"problem {number}",), (f"damage {number}",))
+
+    monkeypatch.setattr(flow_control, "load_disks", marked)
+    answer = measured(connected)
+    for found, numbers in ((answer.off, (0, 3)), (answer.on, (1, 2))):
+        assert found.problems == tuple(f"problem {number}" for number in numbers)
+        assert found.damaged == tuple(f"damage {number}" for number in numbers)
+        assert {load.stood for load in found.loads} == {tuple(Stood("dut", number) for number in numbers)}
 
 
 def test_each_setting_is_compared_with_accepted_runs_of_its_own(

@@ -51,6 +51,11 @@ def test_explained_losses_are_no_fault(changes: dict[str, int]) -> None:
     assert not found.proven and not found.possible
 
 
+def test_losses_of_two_times_are_added() -> None:
+    first, second = Lost(Role.DUT, 1, 2, 3, 4, 5), Lost(Role.DUT, 10, 20, 30, 40, 50)
+    assert first.plus(second) == Lost(Role.DUT, 11, 22, 33, 44, 55)
+
+
 def test_losses_that_nobody_counts_are_nobodys() -> None:
     found = LOST.judgement("a load", (), ())
     assert not found.proven and found.possible == [
