@@ -102,7 +102,7 @@ class CardTcp:
         parallel = re.findall(r"--parallel (\d+)", command)
         count = int(parallel[0]) if parallel else 1
         lost = self.lost if count >= self.lost_from else 0
-        self.running = max(0, count - lost) if self.on else 0
+        self.running = max(0, count + 1 - lost) if self.on else 0  # and the one of control
         if self.on:
             part = 1 - self.placed if self.placing else 1.0
             self.buffers += round(part * octets / BUFFER)
@@ -202,7 +202,7 @@ def test_a_module_that_was_loaded_stays(card: CardTcp) -> None:
     assert card.loaded and card.log.count("kldload -n t4_tom") == 0
 
 
-@pytest.mark.parametrize(("lost", "at_least", "said"), [(1, 1, "0 of 1"), (4, 1, "0 of 1"), (1, 2, "3 of 4")])
+@pytest.mark.parametrize(("lost", "at_least", "said"), [(1, 1, "1 of 2"), (4, 1, "0 of 2"), (1, 2, "4 of 5")])
 def test_connections_that_are_not_the_cards_are_red(card: CardTcp, lost: int, at_least: int, said: str) -> None:
     card.lost, card.lost_from = lost, at_least
     with pytest.raises(CardFailure, match=rf"^dut\.p0 .*offload is on and shown on: {said} connections .*\(tom\)"):

@@ -15,6 +15,7 @@ from niclab.traffic.runs import endpoints
 from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order
+from niclab.traffic.tools.tool_choice import tool_of
 from niclab.transports.ssh.ssh import Job
 
 EVERY_S = 0.5
@@ -46,7 +47,7 @@ class CardTcpProof:
     def text(self) -> str:
         """The proof in words."""
         placed = "" if self.placed is None else f", at least {self.placed:.0%} of the data placed directly"
-        return f"{self.connections} connections were the card's{placed}"
+        return f"{self.connections} connections were the card's, those of control included{placed}"
 
 
 @contextmanager
@@ -97,10 +98,11 @@ def prove(engine: TcpEngine, mode: Mode, session: Session, order: Order) -> Card
     placement = engine.facts.placement if mode is Mode.TOE_DDP else None
     proof = CardTcpProof(made, most - before, None if placement is None else taken * placement.buffer_bytes)
     place, source = engine.port.place, engine.facts.source
-    if proof.connections < order.connections:
+    expected = tool_of(engine.run.bench.traffic).tcp_connections(order)
+    if proof.connections < expected:
         raise CardFailure(
-            f"{place}: TCP offload is on and shown on: {max(0, proof.connections)} of {order.connections} connections "
-            f"were the card's; expected all ({source})"
+            f"{place}: TCP offload is on and shown on: {max(0, proof.connections)} of {expected} connections "
+            f"were the card's, those of control included; expected all ({source})"
         )
     if placement is not None and (proof.placed or 0) < PLACED:
         raise CardFailure(

@@ -70,3 +70,7 @@ class Iperf3Tool:
 
     def resolution_bps(self, order: Order) -> float:
         return segment_step_bps(order)
+
+    def tcp_connections(self, order: Order) -> int:
+        """One more, over which client and server talk."""
+        return order.connections + 1

@@ -101,6 +101,10 @@ class NetperfTool:
     def resolution_bps(self, order: Order) -> float:
         return max(_PRINTED_STEP_BPS * order.connections, segment_step_bps(order))
 
+    def tcp_connections(self, order: Order) -> int:
+        """Twice as many: each connection is of a client of its own, which talks over another one."""
+        return 2 * order.connections
+
 
 def _with_family(address: str) -> str:
     """``198.18.10.1,4``: without it netperf takes the family that it finds first."""

@@ -168,6 +168,9 @@ class TrafficTool(TrafficClient, Protocol):
     def resolution_bps(self, order: Order) -> float:
         """Smallest step of the throughput of a run, in bit/s."""
 
+    def tcp_connections(self, order: Order) -> int:
+        """Return how many connections of TCP the receiver has in a run, with those over which the tool talks."""
+
 
 def segment_step_bps(order: Order) -> float:
     """The step that one segment more or less makes."""
