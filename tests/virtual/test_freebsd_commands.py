@@ -37,7 +37,7 @@ LINUX_ONLY = {
     "ip": "engine.py",
     "rpc.nfsd": "nfs_server.py",
     "modprobe": "engine.py",
-    "udevadm": "multipath_maps.py",
+    "udevadm": "nvme_host.py",
     "sudo": "ssh_link.py",
 }
 """Programs that no FreeBSD server has, and where they are asked: behind what is Linux' only, the NFS server, the

@@ -22,6 +22,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stalls, "SECONDS", dict.fromkeys(Profile, 1.0))
     monkeypatch.setattr(late_trial, "PART_S", 0.5)
     monkeypatch.setattr(late_trial, "FIRST_S", 0.1)
+    # A panel that holds frames changes their order, too, which is looked for where a slow server counts some as lost.
+    monkeypatch.setattr(stalls.delivery, "once_in_order", lambda *_: None)
 
 
 def judged(bench: Paneled) -> list[str]:
@@ -80,7 +82,7 @@ def test_a_trial_that_is_too_short_charges_nobody(paneled: Paneled, monkeypatch:
     monkeypatch.setattr(late_trial, "TIMES", 10_000)
     paneled.spoil("swap", "to dut.p1")
     with pytest.raises(
-        Undecided, match=r"sent them late: [0-9]+ frames came to peer\.p0 in time; expected [0-9]+0000$"
+        Undecided, match=r"(?m)sent them late: [0-9]+ frames came to peer\.p0 in time; expected [0-9]+0000$"
     ):
         judged(paneled)
 
@@ -98,6 +100,6 @@ def test_a_server_that_stood_still_in_the_trial_charges_nobody(
 
     monkeypatch.setattr(stalls.standstill, "watch", lambda *_: Watch())
     paneled.spoil("swap", "to dut.p1", "from peer.p1")
-    with pytest.raises(Undecided, match=r"sent them late: peer stood still for 80 ms$"):
+    with pytest.raises(Undecided, match=r"(?m)sent them late: peer stood still for 80 ms$"):
         judged(paneled)
     assert len(stood) == 1
