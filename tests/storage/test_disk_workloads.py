@@ -351,6 +351,15 @@ def test_segments_that_the_duts_port_had_no_room_for_are_the_cards(taken: Run) -
             judge(taken, [replace(answers[0], loads=(hindered,))])
 
 
+@pytest.mark.usefixtures("losing")
+def test_losses_that_leave_no_time_for_the_runs_are_named(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = replace(disk_workloads.BUDGETS[Profile.QUICK], most_s=0)
+    monkeypatch.setattr(disk_workloads, "BUDGETS", {Profile.QUICK: budget})
+    says = r"0 runs made when the time was spent; expected at least 3; peer sent 100 TCP segments again meanwhile$"
+    with pytest.raises(Undecided, match=says):
+        measured(taken)
+
+
 def _missing(run: TrafficRun) -> TrafficRun:
     """The run, with 40 frames for which the dut's port had no room."""
     assert run.receiver.port == "dut.p0"

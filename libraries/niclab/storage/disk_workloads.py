@@ -17,7 +17,7 @@ from niclab.card import StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, Undecided
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.run import Run
@@ -221,7 +221,7 @@ def measure(
 
     Raises:
         BenchFault: The target cannot be made, the session goes another way, or a run fails or is worthless.
-        Undecided: The time was spent before the first look.
+        Undecided: The time was spent before the first look; the message names segments that were sent again.
     """
     answers = list[LoadsAnswer]()
     for path in run.bench.paths:
@@ -310,7 +310,12 @@ class _Loads(DiskLoads):
     def _counted(self, load: StorageLoad, is_first: bool) -> LoadFound:
         watch = standstill.watch(self.run)
         before, told = self.disks.look(), watch.told()
-        found = self._measured(load) if is_first else self._once(load)
+        try:
+            found = self._measured(load) if is_first else self._once(load)
+        except Undecided as error:
+            again = self.disks.look().since(before).resent_much
+            losses = [f"{role.value} sent {number} TCP segments again meanwhile" for role, number in again.items()]
+            raise Undecided("; ".join([str(error), *losses])) from error
         counts = self.disks.look().since(before)
         return replace(found, counts=counts, stood=watch.between(told, watch.told()))
 
