@@ -27,12 +27,12 @@ from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Outcome
 from niclab.storage import damage, resent
 from niclab.storage.disk_counts import DiskCounts, contradictions
+from niclab.storage.disk_figures import LoadFigures, figures_of, unit_of, value_of
 from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder
 from niclab.storage.disk_program import SEQUENTIAL_BYTES
 from niclab.storage.resent import RESENT_PART, judged
-from niclab.storage.storage_figures import Binding, PathFigures, binding, ceilings, medians
+from niclab.storage.storage_figures import Binding, binding, ceilings
 from niclab.traffic.limits.accepted_baseline import Against
-from niclab.traffic.limits.frame_rate import ON_THE_WIRE
 from niclab.traffic.limits.limit import LimitBudget
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.outage.outage import Judgement
@@ -50,7 +50,6 @@ BUDGETS: Mapping[Profile, LimitBudget] = {
     Profile.QUICK: LimitBudget(run_s=1, first_look=3, met_from=3, most=6, warm_up_runs=0, most_s=20),
     Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=5, most=12, warm_up_runs=1, most_s=600),
 }
-_MBYTES, _OPERATIONS = "Mbyte/s", "operations/s"
 MOST_PART = 1.25
 """Assumption: a byte of data takes less than this at the port: 5 percent for Ethernet, IP and TCP at an MTU of 1500, 2
 for headers of 8 KiB over iSCSI, less over NVMe, and what asks for data that is written."""
@@ -86,20 +85,6 @@ class DiskProtocol:
     target_binds: Binding
     target_within: int
     attached: Callable[[Run, BenchPath], AbstractContextManager[NetworkDisks]]
-
-
-@dataclass(frozen=True)
-class LoadFigures(PathFigures):
-    """The figures of a load. ``data_per_s``: bytes; those read alone of random operations."""
-
-    operations_per_s: float
-    data_per_s: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.operations_per_s:.1f} operations/s, {self.data_per_s / 1e6:.2f} Mbyte/s, busiest CPU of the dut "
-            f"{100 * self.dut_busy:.0f} %, of the peer {100 * self.peer_busy:.0f} %"
-        )
 
 
 @dataclass(frozen=True)
@@ -366,50 +351,6 @@ def ends_of(run: Run, path: BenchPath, load: StorageLoad) -> endpoints.Ends:
         load: The load.
     """
     return endpoints.ends(run, path, Role.DUT if load is StorageLoad.WRITE else Role.PEER)
-
-
-def unit_of(load: StorageLoad) -> str:
-    """Return the unit of the figure of a load.
-
-    Args:
-        load: The load.
-    """
-    return _OPERATIONS if load is StorageLoad.RANDOM else _MBYTES
-
-
-def value_of(made: TrafficRun) -> float:
-    """Return the figure of a run: operations/s of random ones, else Mbyte/s.
-
-    Args:
-        made: The run.
-    """
-    found = made.result
-    return found.transactions_per_s if found.transactions_per_s is not None else (found.throughput_bps or 0.0) / 8e6
-
-
-def figures_of(runs: Sequence[TrafficRun]) -> LoadFigures:
-    """Return the median of each figure of runs.
-
-    Args:
-        runs: The runs, at least one.
-    """
-    return medians([_figures_of(each) for each in runs])
-
-
-def _figures_of(made: TrafficRun) -> LoadFigures:
-    result, port = made.result, made.receiver.frames
-    data_per_s = (result.received_bytes or 0.0) / result.elapsed_s
-    busy = {each.port.partition(".")[0]: each.cpu.busiest[1].busy for each in (made.sender, made.receiver)}
-    operations = result.transactions_per_s
-    return LoadFigures(
-        frames_per_s=port.rx_packets / result.elapsed_s,
-        wire_mbps=(port.rx_bytes + ON_THE_WIRE * port.rx_packets) * 8e-6 / result.elapsed_s,
-        bus_mbps=port.rx_bytes * 8e-6 / result.elapsed_s,
-        dut_busy=busy[Role.DUT.value],
-        peer_busy=busy[Role.PEER.value],
-        operations_per_s=data_per_s / SEQUENTIAL_BYTES if operations is None else operations,
-        data_per_s=data_per_s,
-    )
 
 
 def too_much(made: TrafficRun) -> list[str]:

@@ -13,7 +13,7 @@ from niclab.run.watching.standstill import Stood
 from niclab.stats.questions import Outcome
 from niclab.storage.congestion.losses import Lost
 from niclab.storage.congestion.pause_frames import PortPauses, counted
-from niclab.storage.disk_workloads import LoadFigures
+from niclab.storage.disk_figures import LoadFigures
 from niclab.storage.storage_figures import FULL, Binding
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.outage.outage import Judgement

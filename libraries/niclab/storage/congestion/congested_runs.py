@@ -18,9 +18,9 @@ from niclab.storage.congestion.congested_answer import CongestedAnswer, Congeste
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.losses import Lost
 from niclab.storage.congestion.pause_frames import PortPauses
+from niclab.storage.disk_figures import figures_of, unit_of, value_of
 from niclab.storage.disk_loads import WORDS, LoadOrder
 from niclab.storage.disk_program import SEQUENTIAL_BYTES
-from niclab.storage.disk_workloads import figures_of, unit_of, value_of
 from niclab.storage.storage_figures import Binding, binding, ceilings
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.measured_path import MeasuredPath

@@ -13,7 +13,7 @@ from niclab.card import StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import NotedFigure
 from niclab.storage.disk_counts import DiskCounts
-from niclab.storage.disk_workloads import LoadFigures, figures_of
+from niclab.storage.disk_figures import LoadFigures, figures_of
 from niclab.traffic.effects.effect import EffectAnswers
 from niclab.traffic.runs.experiment import Question, figure_of
 from niclab.traffic.runs.traffic_run import TrafficRun

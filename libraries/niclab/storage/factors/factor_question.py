@@ -21,8 +21,9 @@ from niclab.stats.questions import Direction, Outcome
 from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.runner import Pairs
 from niclab.storage.disk_counts import DiskCounts
+from niclab.storage.disk_figures import figures_of
 from niclab.storage.disk_loads import WORDS, LoadOrder
-from niclab.storage.disk_workloads import ends_of, figures_of, too_much
+from niclab.storage.disk_workloads import ends_of, too_much
 from niclab.storage.factors.factor_answer import Cost, FactorAnswer
 from niclab.storage.factors.variant_sessions import VariantSessions
 from niclab.storage.iscsi.iscsi_target import offering
