@@ -233,7 +233,8 @@ def test_records_in_pieces_are_judged(clean: Namespaces) -> None:
     ]
     said = list[str]()
     exchange.exchange(clean.run, streams, said.append)
-    assert [line.rpartition(": ")[2] for line in said] == ["41 sent, 41 at the program"] * len(streams)
+    counts = [line.rpartition(": ")[2] for line in said if not line.startswith("again, as ")]
+    assert counts == ["41 sent, 41 at the program"] * len(streams)
 
 
 def test_frames_that_may_be_lost_are_told_with_their_numbers(clean: Namespaces) -> None:
