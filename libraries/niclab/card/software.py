@@ -138,10 +138,20 @@ class FlashCommand(Section):
     unsupported: Words | None = None
 
 
+class PowerLoss(Section):
+    """Whether a card is sure to take an image again after a loss of power while one was written, as its maker says.
+
+    ``survives``: such a loss is made on purpose where this is true, and may destroy a card of which it is not.
+    """
+
+    survives: Annotated[bool | Unknown, Wanted(f"true, false, or {UNKNOWN}")]
+
+
 class FirmwareUpdate(Section):
     """The tool that writes firmware, and the event after which it runs.
 
     ``command``: the vendor's tool. ``foreign_image``: an image of another card, which must be refused.
+    ``power_loss``: left out, the power is never cut while an image is written.
     """
 
     tool: Annotated[FlashTool, Wanted("ethtool, devlink, vendor, host-loaded or unknown")]
@@ -150,6 +160,7 @@ class FirmwareUpdate(Section):
     images: tuple[FirmwareImage, ...] = ()
     foreign_image: FileName | None = None
     within_s: Annotated[int, Field(ge=1, le=3600), Wanted("whole seconds 1..3600")] | None = None
+    power_loss: PowerLoss | None = None
 
 
 class FirmwarePair(Section):
