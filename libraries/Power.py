@@ -88,9 +88,9 @@ class Power(BenchLibrary):
         holds the other image of the sheet, which need not run yet; `Put Firmware Back` goes back.
 
         Raises:
-            CardFailure: A port is gone afterwards, cannot be set up, runs a firmware that nobody wrote, or refuses an
-                image of the sheet.
-            Undecided: Each write was over before the power was gone, or ended by itself with an error.
+            CardFailure: A port is gone afterwards, cannot be set up, or refuses an image of the sheet.
+            Undecided: Each write was over before the power was gone, or ended by itself with an error; or a port runs a
+                firmware that nobody wrote.
             NotApplicable: The sheet does not say that the card survives it, firmware is written in another way, or the
                 dut has no BMC.
             SheetUnknown: The sheet says that nobody knows.

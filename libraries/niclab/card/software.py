@@ -139,9 +139,10 @@ class FlashCommand(Section):
 
 
 class PowerLoss(Section):
-    """Whether a card is sure to take an image again after a loss of power while one was written, as its maker says.
+    """A loss of power while an image is written, and what the maker says of it.
 
-    ``survives``: such a loss is made on purpose where this is true, and may destroy a card of which it is not.
+    ``survives``: the card takes an image again afterwards. The lab cuts the power on purpose where this is true, which
+    may destroy a card of which it is not.
     """
 
     survives: Annotated[bool | Unknown, Wanted(f"true, false, or {UNKNOWN}")]
