@@ -64,8 +64,8 @@ class CutWrites:
             say: Takes what was seen of each port.
 
         Raises:
-            CardFailure: A port is gone afterwards, cannot be set up, or refuses the image; or it refuses the one of what
-                it runs before.
+            CardFailure: A port is gone afterwards, cannot be set up, or refuses the image; or refuses before the one of
+                what it runs.
             Undecided: Each write was over before the power was gone, or ended by itself with an error; or a port runs a
                 firmware that nobody wrote.
             NotApplicable: The sheet does not say that the card survives it, or the dut has no BMC.
