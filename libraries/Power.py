@@ -7,6 +7,7 @@ from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
 from niclab.bench.records import Role
+from niclab.checks.flash.cut_writes import CutWrites
 from niclab.checks.packages import DriverPackage
 from niclab.links.returning.starts import Start, Starts
 
@@ -78,6 +79,24 @@ class Power(BenchLibrary):
         """
         if not self.run.part(Starts).once(start, logger.warn):
             logger.info(f"this run has made a {start.value} of the dut already; what it showed is kept")
+
+    @keyword(tags=["boots"])
+    def firmware_should_be_writable_after_power_loss(self) -> None:
+        """Cut the dut's power while an image is written into a port, and write again; one port after the other.
+
+        It may destroy a card: nothing is done unless the sheet says that the card survives it. Afterwards every port
+        holds the other image of the sheet, which need not run yet; `Put Firmware Back` goes back.
+
+        Raises:
+            CardFailure: A port is gone afterwards, cannot be set up, or refuses an image of the sheet.
+            Undecided: Each write was over before the power was gone, or ended by itself with an error; or a port runs a
+                firmware that nobody wrote.
+            NotApplicable: The sheet does not say that the card survives it, firmware is written in another way, or the
+                dut has no BMC.
+            SheetUnknown: The sheet says that nobody knows.
+            BenchFault: An image or a program is missing, or the dut does not come back in its time.
+        """
+        CutWrites(self.run).require_writable(logger.info)
 
     @keyword(tags=["boots"])
     def reset_by_bmc(self, server: Role) -> None:

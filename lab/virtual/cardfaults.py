@@ -29,6 +29,7 @@ OFFENDS = {
     "eeprom-flips": "CARD-18 the EEPROM is read right",
     "look-drops-link": "CARD-18 a look into the card leaves its links",
     "flash-forgets": "CARD-02 a flashed version becomes active",
+    "flash-cut-bricks": "CARD-02 a write that power loss cuts off can be repeated",
     "default-rx-ring": "DEL-01 default rings",
     "default-tx-ring": "DEL-01 default rings",
     "default-rx-usecs": "EMX-05, NFS-06 default coalescing",

@@ -67,3 +67,14 @@ Firmware That Runs After A Power Cycle Can Be Changed And Put Back
     Write Firmware Back
     Power Cycle The Dut
     Former Firmware Should Run On Every Link
+
+A Write Of Firmware That Power Loss Cuts Off Leaves A Card That Can Be Written
+    [Documentation]    May destroy a card: nothing is done unless its sheet says that it survives. The power is cut
+    ...    while an image is written into each port in turn; then every port takes it, and runs it.
+    [Tags]    slow    needs:bmc    req:CARD-02/power-loss
+    Firmware Should Be Writable After Power Loss
+    Power Cycle The Dut
+    Other Firmware Should Run On Every Link
+    Write Firmware Back
+    Power Cycle The Dut
+    Former Firmware Should Run On Every Link

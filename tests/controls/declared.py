@@ -12,6 +12,7 @@ import card_defects
 import one_each
 import test_bond_controls as bonds
 import test_cable_controls as cabled
+import test_cut_write_controls as cut_writes
 import test_dkms_controls as dkms
 import test_failover_controls as failover
 import test_freebsd_controls as freebsd
@@ -269,6 +270,16 @@ def _software() -> list[Declared]:
             )
             for defect, verdict in rpm.DEFECTS.items()
             for system in rpm.SYSTEMS
+        ),
+        *(
+            Declared(
+                f"card:dut.p0 flash-cut-bricks={value}",
+                frozenset({cut_writes.CUT}),
+                CARD,
+                f"test_cut_write_controls.py::test_a_card_that_does_not_survive_is_seen[{value}]",
+                cut_writes.CARD,
+            )
+            for value in cut_writes.SAYS
         ),
         Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),

@@ -527,7 +527,7 @@ class FakeJob:
     """A background job. ``status`` None: it runs."""
 
     def __init__(self, command: str, ssh: FakeSsh) -> None:
-        self.command, self._ssh = command, ssh
+        self.command, self._ssh, self.directory = command, ssh, "/tmp/niclab-job.fake"
         self.status: int | None = None
         self.said, self.complained, self.stopped = "", "", 0
         self.when_over: Callable[[], object] = lambda: None

@@ -59,7 +59,13 @@
 #define VCARD_IMAGE_SIZE	0x80000
 
 enum vcard_state { VCARD_EMPTY = 0, VCARD_PRESENT = 1, VCARD_UNKNOWN_MODEL = 2 };
-enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2 };
+enum vcard_fw_state {
+	VCARD_FW_GOOD = 0,
+	VCARD_FW_HALF = 1,
+	VCARD_FW_BRICKED = 2,
+	VCARD_FW_NONE = 3,	/* no image starts */
+	VCARD_FW_LOCKED = 4,	/* the old image runs, and no other is taken */
+};
 
 /*
  * A firmware image: this header, then `length` bytes. crc is zlib's CRC-32 of the whole file with crc itself as 0.
@@ -183,7 +189,8 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(RULE_MASK_IGNORED,	88, "rule-mask-ignored",	PORT, "bits: so many last bits of ports are not compared by rules of flows") \
 	X(RULE_STAYS,		89, "rule-stays",		PORT, "1: a rule of flows that was deleted is in force for ever") \
 	X(TOE_IGNORED,		90, "toe-ignored",		PORT, "1: TCP offload is shown as on, and no connection is the card's (FreeBSD)") \
-	X(DDP_OFF,		91, "ddp-off",			PORT, "1: placement is shown as on, and no data are placed directly (FreeBSD)")
+	X(DDP_OFF,		91, "ddp-off",			PORT, "1: placement is shown as on, and no data are placed directly (FreeBSD)") \
+	X(FLASH_CUT_BRICKS,	92, "flash-cut-bricks",		PORT, "after a flash that a power loss cut off 1: no firmware starts, 2: no image is taken")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

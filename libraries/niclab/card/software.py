@@ -138,10 +138,21 @@ class FlashCommand(Section):
     unsupported: Words | None = None
 
 
+class PowerLoss(Section):
+    """A loss of power while an image is written, and what the maker says of it.
+
+    ``survives``: the card takes an image again afterwards. The lab cuts the power on purpose where this is true, which
+    may destroy a card of which it is not.
+    """
+
+    survives: Annotated[bool | Unknown, Wanted(f"true, false, or {UNKNOWN}")]
+
+
 class FirmwareUpdate(Section):
     """The tool that writes firmware, and the event after which it runs.
 
     ``command``: the vendor's tool. ``foreign_image``: an image of another card, which must be refused.
+    ``power_loss``: left out, the power is never cut while an image is written.
     """
 
     tool: Annotated[FlashTool, Wanted("ethtool, devlink, vendor, host-loaded or unknown")]
@@ -150,6 +161,7 @@ class FirmwareUpdate(Section):
     images: tuple[FirmwareImage, ...] = ()
     foreign_image: FileName | None = None
     within_s: Annotated[int, Field(ge=1, le=3600), Wanted("whole seconds 1..3600")] | None = None
+    power_loss: PowerLoss | None = None
 
 
 class FirmwarePair(Section):

@@ -9,9 +9,10 @@ from enum import Enum
 from niclab.bench.records import Port, Role
 from niclab.card import Activation, FirmwareImage, FirmwareUpdate, Unknown
 from niclab.checks.asked import Say, driver_infos, dut_driver
-from niclab.checks.driver import RELOAD_DEADLINE_S, judge_versions
+from niclab.checks.driver import judge_versions
+from niclab.checks.flash.way_back import ACTIVATION, WayBack, missing_image
 from niclab.checks.flashing import Flashing, Writer
-from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind, Entry
+from niclab.core.undo import Action, Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
@@ -20,7 +21,6 @@ from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
 
 _DAMAGES = ("truncated", "bit-flipped")
-_ACTIVATION = "dut firmware activation"
 
 
 class Which(Enum):
@@ -108,6 +108,17 @@ class FirmwareChange:
             NotApplicable: Firmware is written in another way.
             SheetSilent: The sheet names no image to write, or none to come back with.
         """
+        self._write(*self.begin())
+
+    def begin(self) -> tuple[FirmwareImage, FirmwareImage]:
+        """Note what runs as the former firmware. Nothing is written yet.
+
+        Returns:
+            The image of another firmware, and that of the former one.
+
+        Raises:
+            NotApplicable, SheetSilent: As :meth:`write_other`.
+        """
         update, running = self._update(), self._running()
         self._before, self._is_written_back = running, False
         other = next((image for image in update.images if image.version != running), None)
@@ -115,7 +126,7 @@ class FirmwareChange:
         if other is None or back is None:
             missing = f"no image apart from firmware {running}" if other is None else f"no image of firmware {running}"
             raise SheetSilent(f"sheet {self._sheet} names {missing}, so it cannot be changed and put back")
-        self._write(other, back)
+        return other, back
 
     def write_back(self) -> None:
         """Write the image of what ran before :meth:`write_other`.
@@ -152,7 +163,7 @@ class FirmwareChange:
         written = next(image.version for image in self._update().images if image.version != self._former)
         wanted, problems = written if which is Which.OTHER else self._former, []
         for port, _, _ in self._ports():
-            found = self._version_of(port)
+            found = self.version_of(port)
             if found != wanted:
                 problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
         fail_with(problems)
@@ -223,7 +234,7 @@ class FirmwareChange:
         if not present:
             for port, host, _ in self._ports():
                 if not host.firmware.has_image(images[0].file):
-                    raise self._missing(port, images[0].file)
+                    raise missing_image(self._run, port, images[0].file)
             raise NotApplicable(f"dut: none of {', '.join(files)} is where its firmware images are")
         if missing := [file for file in files if file not in present]:
             raise BenchFault(
@@ -241,7 +252,7 @@ class FirmwareChange:
     def _undone_by(self) -> list[Entry]:
         """The entries that bring the former firmware back, the newest first: images before what makes them run."""
         pending = self._run.journal.pending()
-        return [each for each in pending if each.subject.endswith(" firmware") or each.subject == _ACTIVATION]
+        return [each for each in pending if each.subject.endswith(" firmware") or each.subject == ACTIVATION]
 
     @property
     def _former(self) -> str:
@@ -260,10 +271,6 @@ class FirmwareChange:
         way.require_programs()
         return way.update
 
-    def _to_write(self, port: Port, file: str) -> Action:
-        """The action that writes an image, for the journal."""
-        return Action(ActionKind.SHELL, port.role.value, Flashing(self._run).command(port, file), SLOW_DEADLINE_S)
-
     def _require_refused(self, file: str, say: Say) -> None:
         """Offer an image that must be refused. A card that takes it gets its own image back at once."""
         problems = list[str]()
@@ -278,9 +285,9 @@ class FirmwareChange:
     def _offer(self, file: str, port: Port, host: Host, iface: str, problems: list[str], say: Say) -> None:
         """Offer it to one port. ``problems``: takes what is wrong, also where the port then takes no other image."""
         if not host.firmware.has_image(file):
-            raise self._missing(port, file)
+            raise missing_image(self._run, port, file)
         own = self._own_image(port)
-        undo = self._to_write(port, own.file)
+        undo = WayBack(self._run).action(port, own.file)
         self._require_own_image_taken(port, own, undo)
         before = host.drivers.driver_info(iface).firmware
         entry = self._run.journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
@@ -310,7 +317,7 @@ class FirmwareChange:
         server, journal, file = self._run.server_of(port), self._run.journal, own.file
         iface = server.interface(port)
         if not server.host.firmware.has_image(file):
-            raise self._missing(port, file)
+            raise missing_image(self._run, port, file)
         before = server.host.drivers.driver_info(iface).firmware
         entry = journal.register(f"{port.name} image", f"firmware image {file} of what runs is written", undo)
         attempt = self._flash(port, file, entry)
@@ -350,64 +357,56 @@ class FirmwareChange:
         Raises:
             SheetSilent: The sheet names none.
         """
-        running = self._version_of(port)
+        running = self.version_of(port)
         back = next((image for image in self._update().images if image.version == running), None)
         if back is None:
             raise SheetSilent(f"sheet {self._sheet} names no image of firmware {running}, which would undo a wrong one")
         return back
 
-    def _activation(self) -> Action | None:
-        """Return the action that makes the image run that an undo has written; None where nobody knows it."""
-        dut = self._run.server(Role.DUT)
-        match self._update().activation:
-            case Activation.DRIVER_RELOAD:
-                module = self._run.card.driver(dut.description.os).module
-                reload_it = f"{dut.host.undo.unload_driver(module)} && {dut.host.undo.load_driver(module)}"
-                return Action(ActionKind.SHELL, dut.name, reload_it, RELOAD_DEADLINE_S)
-            case Activation.RESET:
-                return Action(ActionKind.RESTART, dut.name, "reboot", RELOAD_DEADLINE_S)
-            case Activation.POWER_CYCLE:
-                return Action(ActionKind.RESTART, dut.name, "power-cycle", RELOAD_DEADLINE_S)
-        return None
-
     def _write(self, image: FirmwareImage, back: FirmwareImage) -> None:
-        journal, made = self._run.journal, list[Entry]()
-        activation = self._activation()
-        if activation and _ACTIVATION not in [entry.subject for entry in journal.pending()]:
-            why = "firmware is replaced, and the former has to run again"
-            made.append(journal.register(_ACTIVATION, why, activation))
-        for port, host, _ in self._ports():
-            for file in (image.file, back.file):
-                if not host.firmware.has_image(file):
-                    raise BenchFault(
-                        f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it"
-                    )
-            subject = f"{port.name} firmware"
-            if subject not in [entry.subject for entry in journal.pending()]:
-                why = f"firmware {self._before} is replaced"
-                made.append(journal.register(subject, why, self._to_write(port, back.file)))
-            started = time.monotonic()
-            attempt = self._flash(port, image.file, *reversed(made))
-            made.clear()
-            took_s = time.monotonic() - started
-            if attempt.refused is not None:
-                raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")
-            most_s = self._update().within_s
-            if most_s is not None and took_s > most_s:
-                said = f"{port.place} took {took_s:.0f} s to write firmware image {image.file}"
-                raise CardFailure(f"{said}; expected at most {most_s} s (sheet {self._sheet})")
+        for port, _, _ in self._ports():
+            self.write_to(port, image, back, f"firmware {self._before} is replaced")
 
-    def _missing(self, port: Port, file: str) -> BenchFault:
-        return BenchFault(f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it")
+    def write_to(self, port: Port, image: FirmwareImage, back: FirmwareImage, why: str) -> float:
+        """Write an image into one port, once the journal has the way back; return the seconds that it took.
+
+        Args:
+            port: The port.
+            image: The image.
+            back: That of the former firmware.
+            why: The change, for the journal.
+
+        Raises:
+            CardFailure: The card refuses it, or takes longer than the sheet allows.
+        """
+        made = WayBack(self._run).keep(port, image, back, why)
+        started = time.monotonic()
+        attempt = self._flash(port, image.file, *reversed(made))
+        took_s = time.monotonic() - started
+        if attempt.refused is not None:
+            raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")
+        most_s = self._update().within_s
+        if most_s is not None and took_s > most_s:
+            said = f"{port.place} took {took_s:.0f} s to write firmware image {image.file}"
+            raise CardFailure(f"{said}; expected at most {most_s} s (sheet {self._sheet})")
+        return took_s
 
     def _running(self) -> str:
         """The firmware that every port runs."""
-        found = {port.name: self._version_of(port) for port, _, _ in self._ports()}
+        found = {port.name: self.version_of(port) for port, _, _ in self._ports()}
         if len(set(found.values())) != 1:
             raise Undecided(f"dut: ports run different firmware: {found}")
         return next(iter(found.values()))
 
-    def _version_of(self, port: Port) -> str:
+    def version_of(self, port: Port) -> str:
+        """Return the version that a port runs.
+
+        Args:
+            port: The port.
+
+        Raises:
+            Undecided: It reports none, or one that is not built as the sheet says.
+        """
         server = self._run.server_of(port)
         text = server.host.drivers.driver_info(server.interface(port)).firmware
         if text is None:

@@ -277,12 +277,19 @@ class Server:
             self.host.system.reboot()
             self.wait_ready(since=before)
 
-    def power_cycle(self, by: Bmc | None = None, while_off: Callable[[], object] | None = None) -> None:
+    def power_cycle(
+        self,
+        by: Bmc | None = None,
+        while_off: Callable[[], object] | None = None,
+        *,
+        before_off: Callable[[], object] | None = None,
+    ) -> None:
         """Cut the power by the BMC, give it back, and wait until the server runs again.
 
         Args:
             by: The BMC over one of its protocols; None: over that which the bench file chooses for power.
             while_off: Is called while the power is off; None: nothing is.
+            before_off: Is called right before the order to cut the power; where it raises, none is given.
 
         Raises:
             NotApplicable: It has no BMC.
@@ -292,6 +299,8 @@ class Server:
         self._let_look()
         before = self._boot_that_runs()
         with self.notes.timed(MarkKind.BOOT, self.name), self._blaming(bmc, "power off and on", before):
+            if before_off is not None:
+                before_off()
             self.cycle_power(bmc, while_off, since=before)
 
     def cycle_power(

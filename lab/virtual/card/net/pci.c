@@ -65,6 +65,10 @@ int vnet_probe(struct pci_dev *pdev, const struct vnet_driver *driver)
 	if (!vcard_ports_of(pdev, ports) || !vcard_alive(ports[0]) ||
 	    strcmp(vcard_model_of(ports[0])->driver, driver->name))
 		return -ENODEV;
+	if (!vcard_firmware_good(ports[0])) {
+		dev_err(&pdev->dev, "firmware does not start\n");
+		return -EIO;
+	}
 	err = pci_enable_device_mem(pdev);
 	if (err)
 		return err;

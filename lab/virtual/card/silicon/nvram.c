@@ -56,6 +56,15 @@ static void activate(struct vcard_port *port)
 	nvram_set_string(port->nvram, VCARD_P_FW_PENDING, "", 32);
 }
 
+/* What a write that lost power leaves: the other bank, and a card that takes images, unless it is defective. */
+static u32 firmware_after_cut(const struct vcard_port *port)
+{
+	static const u32 state[] = { VCARD_FW_GOOD, VCARD_FW_NONE, VCARD_FW_LOCKED };
+	u32 defect = vcard_fault(port, VCARD_FAULT_FLASH_CUT_BRICKS);
+
+	return defect < ARRAY_SIZE(state) ? state[defect] : VCARD_FW_GOOD;
+}
+
 /* The card gets power: the model's version where none was ever written, pending versions, and bricks that recover. */
 void firmware_power_on(struct card *card)
 {
@@ -71,7 +80,7 @@ void firmware_power_on(struct card *card)
 		if (!card->cold)
 			continue;
 		if (nvram_u32(port->nvram, VCARD_P_FW_STATE) != VCARD_FW_GOOD) {
-			nvram_set_u32(port->nvram, VCARD_P_FW_STATE, VCARD_FW_GOOD);
+			nvram_set_u32(port->nvram, VCARD_P_FW_STATE, firmware_after_cut(port));
 			nvram_set_string(port->nvram, VCARD_P_FW_PENDING, "", 32);
 		}
 		activate(port);
@@ -104,7 +113,9 @@ EXPORT_SYMBOL_GPL(vcard_firmware_pending);
 
 bool vcard_firmware_good(struct vcard_port *port)
 {
-	return nvram_u32(port->nvram, VCARD_P_FW_STATE) != VCARD_FW_BRICKED;
+	u32 state = nvram_u32(port->nvram, VCARD_P_FW_STATE);
+
+	return state != VCARD_FW_BRICKED && state != VCARD_FW_NONE;
 }
 EXPORT_SYMBOL_GPL(vcard_firmware_good);
 
@@ -123,6 +134,8 @@ int vcard_firmware_flash(struct vcard_port *port, const u8 *image, u32 length, c
 
 	if (length > VCARD_IMAGE_SIZE)
 		return -EFBIG;
+	if (nvram_u32(port->nvram, VCARD_P_FW_STATE) == VCARD_FW_LOCKED)
+		return -EIO;
 	nvram_set_u32(port->nvram, VCARD_P_FW_STATE, VCARD_FW_HALF);
 	nvram_set_string(port->nvram, VCARD_P_FW_PENDING, "", 32);
 	nvram_set_u32(port->nvram, VCARD_P_FW_LENGTH, 0);
