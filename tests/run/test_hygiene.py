@@ -14,7 +14,7 @@ from fake_switch import FakeSwitch
 from test_failure_evidence import run
 
 from niclab.core.undo import Action, ActionKind, Journal
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.report.own_checks.hygiene_check import hygiene_check
 from niclab.report.verdicts import Verdict
 from niclab.run import run as runs
@@ -238,6 +238,25 @@ def test_a_server_that_is_gone_is_a_fault(taken: Run, monkeypatch: pytest.Monkey
     assert hygiene.finish() == []
     content = json.loads((taken.evidence_folder / "hygiene.json").read_text())
     assert content["faults"] == ["the state after the run cannot be compared: dut: no answer"]
+
+
+def test_a_card_that_is_gone_is_a_fault_after_its_suite_and_at_the_end(
+    taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hygiene = begun(taken)
+    hygiene.settle()
+    hygiene.ran(Ran("Writes", 0.0, 1.0))
+
+    def gone(*_: object, **__: object) -> None:
+        raise CardFailure("dut.p0: no driver is bound")
+
+    monkeypatch.setattr("niclab.run.watching.hygiene.ready.make_ready", gone)
+    monkeypatch.setattr("niclab.run.watching.kept_state.take", gone)
+    assert hygiene.after_suite("Firmware", str) == hygiene.finish() == []
+    assert result_of(taken)["faults"] == [
+        "Firmware: the state after it cannot be compared: dut.p0: no driver is bound",
+        "the state after the run cannot be compared: dut.p0: no driver is bound",
+    ]
 
 
 def test_the_state_is_kept_for_who_restores(taken: Run) -> None:

@@ -16,7 +16,7 @@ from niclab.bench.records import Port
 from niclab.core.parallel import side_by_side
 from niclab.core.plain import as_json
 from niclab.core.undo import Action, ActionKind
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.report import read_json_object, write_json
 from niclab.report.evidence.runfolder import is_continued
 from niclab.report.own_checks.hygiene_check import AFTER, BEFORE, FORMAT, RESULT
@@ -185,7 +185,7 @@ class BenchHygiene:
             ready.make_ready(self._run, warn)
             found, now = self._compare(suite, tests)
             found = [replace(each, undone=self._undo(each.leftover)) for each in found]
-        except BenchFault as error:
+        except (BenchFault, CardFailure) as error:  # a card that is gone cannot be made ready
             self._faults.append(f"{suite}: the state after it cannot be compared: {error}")
             return []
         for server, state in now.items():
@@ -212,7 +212,7 @@ class BenchHygiene:
                 found = self._new(after)
                 if not found and not self._findings:
                     self._run.journal.state_file.unlink(missing_ok=True)
-        except BenchFault as error:
+        except (BenchFault, CardFailure) as error:
             self._faults.append(f"the state after the run cannot be compared: {error}")
         self._findings += found
         self._keep(over=True)
