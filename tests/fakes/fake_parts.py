@@ -891,3 +891,14 @@ class FakeConsole:
 def changes(journal: Journal) -> list[Entry]:
     """Return what is pending, without the watches for standstills: they run until the run ends."""
     return [entry for entry in journal.pending() if "standstill_program" not in entry.what]
+
+
+def noting(journal: Journal) -> tuple[dict[str, int], Callable[[str], str]]:
+    """Commands that a server gets -> how many changes the journal has by then, and the reply that notes it."""
+    order = dict[str, int]()
+
+    def note(command: str) -> str:
+        order[command] = len(changes(journal))
+        return ""
+
+    return order, note

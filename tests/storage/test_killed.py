@@ -19,7 +19,7 @@ from niclab.links.link_loss import MemberLink
 from niclab.links.upper import bonds as bonds_module
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
-from niclab.storage.iscsi import iscsi_initiator
+from niclab.storage import session
 from niclab.storage.iscsi.iscsi_initiator import SESSIONS, attached
 from niclab.storage.iscsi.iscsi_target import TARGETS, offering
 from niclab.storage.multipath import multipath_disks, multipath_maps
@@ -61,7 +61,7 @@ ANSWERS = {
 def undone(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note what is ended on either server, in order, and whether a cable was out by then."""
     found = list[str]()
-    monkeypatch.setattr(iscsi_initiator, "DISKS_WITHIN_S", 0.0)
+    monkeypatch.setattr(session, "DISKS_WITHIN_S", 0.0)
     monkeypatch.setattr(bonds_module, "LINKS_WITHIN_S", 0.05)
     monkeypatch.setattr(bonds_module, "LOOK_EVERY_S", 0.01)
     install(monkeypatch, bench)

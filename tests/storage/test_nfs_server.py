@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import changes
+from fake_parts import changes, noting
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -23,13 +23,7 @@ STEPS = ("mkdir -p /tmp/niclab.nfs", "rpc.nfsd --no-nfs-version")
 @pytest.fixture
 def told(bench: FakeBench, taken: Run) -> dict[str, int]:
     """Commands that the dut got -> how many changes the journal had by then."""
-    order = dict[str, int]()
-    ssh = bench.ssh[Role.DUT]
-
-    def note(command: str) -> str:
-        order[command] = len(changes(taken.journal))
-        return ""
-
+    ssh, (order, note) = bench.ssh[Role.DUT], noting(taken.journal)
     ssh.prepare_job = lambda job: setattr(job, "said", "listens\n")
     ssh.replies |= {"command -v": "", "if [ -r /proc/fs/nfsd": "", "rpcinfo -p": ""}
     ssh.replies |= dict.fromkeys((*STEPS, "{ [ ! -e /proc/fs/nfsd/threads ]"), note)

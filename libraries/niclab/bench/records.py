@@ -366,6 +366,10 @@ class Bench(Sheet):
         first, second = next(hosts), next(hosts)
         return IPv4Interface((first if port.role is Role.DUT else second, subnet.prefixlen))
 
+    def address_on(self, path: BenchPath, role: Role) -> str:
+        """The address of a server on a path, without the length of its prefix."""
+        return str(self.address(self.end(path, role)).ip)
+
     @property
     def secret_names(self) -> tuple[str, ...]:
         """The names of all secrets this bench needs, sorted."""

@@ -53,7 +53,7 @@ def _has(server: Server, needs: Needs) -> str:
 
 def _target(run: Run, peer: Server, port: int, needs: Needs) -> str:
     for path in run.bench.paths:
-        require_port_free(peer, str(run.bench.address(run.bench.end(path, Role.PEER)).ip), port)
+        require_port_free(peer, run.bench.address_on(path, Role.PEER), port)
     return _has(peer, needs)
 
 

@@ -9,10 +9,10 @@ from niclab.bench.records import Role
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.run.run import Run
 from niclab.storage.resent import is_much
-from niclab.storage.volumes import VOLUMES
+from niclab.storage.volumes import SECTOR_BYTES, VOLUMES
 
 _KIND = "counts of disks"
-_SECTOR, _MIB = 512, 1 << 20
+_MIB = 1 << 20
 _READS, _READS_MERGED, _SECTORS_READ, _WRITES, _WRITES_MERGED, _SECTORS_WRITTEN = 0, 1, 2, 4, 5, 6
 OTHERS_BYTES = _MIB
 """Assumption: what the system itself may read of the disks meanwhile, such as partition tables."""
@@ -52,8 +52,8 @@ class DiskStat:
         if len(line) <= _SECTORS_WRITTEN:
             raise unreadable(_KIND, "stat of a disk", line, "at least 7 numbers")
         return cls(
-            read_bytes=_SECTOR * line[_SECTORS_READ],
-            written_bytes=_SECTOR * line[_SECTORS_WRITTEN],
+            read_bytes=SECTOR_BYTES * line[_SECTORS_READ],
+            written_bytes=SECTOR_BYTES * line[_SECTORS_WRITTEN],
             operations=line[_READS] + line[_WRITES],
             merged=line[_READS_MERGED] + line[_WRITES_MERGED],
         )

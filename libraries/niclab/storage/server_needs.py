@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem
@@ -55,6 +56,44 @@ def missing(server: Server, needs: Needs) -> list[str]:
         look = f"[ $n != MemAvailable: ] || [ $v -ge {kib} ] || echo {kib} KiB of memory"
         looks.append(f"while read -r n v u; do {look}; done </proc/meminfo")
     return server.run("\n".join([*looks, ":"])).stdout.splitlines()
+
+
+def begin_target(server: Server, what: str, folder: str, modules: Sequence[str]) -> None:
+    """Load the modules of the kernel's own target, and mount ``configfs`` where it is not.
+
+    Args:
+        server: The server.
+        what: The target, for messages.
+        folder: Its folder in configfs.
+        modules: Its modules, those that they need included.
+
+    Raises:
+        BenchFault: The kernel has no such target.
+    """
+    asked = server.ssh.run(
+        f"modprobe -a {' '.join(modules)} && "
+        f"{{ [ -d {folder} ] || mount -t configfs configfs {folder.rpartition('/')[0]}; }}"
+    )
+    if not asked.succeeded:
+        raise BenchFault(
+            f"{server.name}: cannot offer {what}: {asked.stderr.strip()[-200:]}; "
+            f"expected the modules {' and '.join(modules)} of its kernel"
+        )
+
+
+def require_absent(server: Server, paths: Sequence[str]) -> None:
+    """Require that nothing of the lab is left where it is to make something.
+
+    Args:
+        server: The server.
+        paths: Files and folders.
+
+    Raises:
+        BenchFault: One is there.
+    """
+    left = server.run("; ".join(f"[ ! -e {each} ] || echo {each}" for each in paths)).stdout.split()
+    if left:
+        raise BenchFault(f"{server.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
 
 
 def require_port_free(server: Server, address: str, port: int) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
 from niclab.run.server import Server
-from niclab.storage.volumes import VOLUME_BYTES, DiskTarget
+from niclab.storage.volumes import SECTOR_BYTES, VOLUME_BYTES, DiskTarget
 
-_SECTOR = 512
-"""Linux, Documentation/block/stat.rst: of a disk's ``size`` as well, whatever the disk has."""
+DISKS_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def read_session(text: str, disk: str) -> SessionDisks:
     words, disks = {"address": list[str](), "has": list[str](), "over": list[str]()}, dict[int, tuple[str, int]]()
     for line in text.splitlines():
         if match := re.fullmatch(rf"disk (?P<number>[0-9]+) (?P<name>{disk}) (?P<sectors>[0-9]+)", line):
-            disks[int(match["number"])] = (match["name"], int(match["sectors"]) * _SECTOR)
+            disks[int(match["number"])] = (match["name"], int(match["sectors"]) * SECTOR_BYTES)
         elif match := re.fullmatch(r"(address(?= [0-9a-f.:]+$)|has|over) (\S+)", line):
             words[match[1]].append(match[2])
         else:
@@ -61,6 +62,32 @@ def read_session(text: str, disk: str) -> SessionDisks:
                 f"session of disks: {line!r}; expected an address, an interface, or a disk: number, name, sectors"
             )
     return SessionDisks(tuple(words["address"]), tuple(words["has"]), tuple(words["over"]), disks)
+
+
+def await_session(
+    dut: Server, target: DiskTarget, look: Callable[[], SessionDisks], address: str, first: int = 0
+) -> SessionDisks:
+    """Wait until a session has a disk for each volume of its target, and require that they are those.
+
+    Args:
+        dut: The server.
+        target: The target.
+        look: Shows the session.
+        address: From which it must come.
+        first: Number of the first disk.
+
+    Raises:
+        BenchFault: They do not come in time, or it comes from elsewhere, or they are others.
+    """
+    until(
+        lambda: len(look().disks) >= len(target.volumes),
+        within=DISKS_WITHIN_S,
+        what=f"{dut.name}: {len(target.volumes)} disks of {target.name}",
+        every=0.5,
+    )
+    found = look()
+    _require_sound(dut, target, found, address, first)
+    return found
 
 
 def require_route(dut: Server, target: DiskTarget, found: SessionDisks, address: str) -> None:
@@ -82,19 +109,8 @@ def require_route(dut: Server, target: DiskTarget, found: SessionDisks, address:
         )
 
 
-def require_sound(dut: Server, target: DiskTarget, found: SessionDisks, address: str, first: int = 0) -> None:
-    """Require that a session comes from an address, and that its disks are those of the target.
-
-    Args:
-        dut: The server.
-        target: The target.
-        found: The session.
-        address: The address.
-        first: Number of the first disk.
-
-    Raises:
-        BenchFault: It does not, or they are not.
-    """
+def _require_sound(dut: Server, target: DiskTarget, found: SessionDisks, address: str, first: int) -> None:
+    """Require that a session comes from an address, and that its disks are those of the target."""
     if found.addresses != (address,):
         raise BenchFault(
             f"{dut.name}: the session of {target.name} comes from {', '.join(found.addresses) or 'no address'}; "

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import changes
+from fake_parts import changes, noting
 from scripted_dut import ScriptedDut
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
+from niclab.storage import session
 from niclab.storage.iscsi import iscsi_initiator
 from niclab.storage.iscsi.iscsi_initiator import DISK, attached, require_installed
 from niclab.storage.session import read_session
@@ -29,16 +30,11 @@ DISKS = WAY + "".join(f"disk {lun} sd{chr(97 + lun)} {VOLUME_BYTES // 512}\n" fo
 @pytest.fixture
 def told(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Commands that the dut got -> how many changes the journal had by then."""
-    order = dict[str, int]()
-
-    def note(command: str) -> str:
-        order[command] = len(changes(taken.journal))
-        return ""
-
+    order, note = noting(taken.journal)
     ssh = bench.ssh[Role.DUT]
     ssh.replies |= dict.fromkeys((BEGINS, ENDS, MAKES, UNDOES), note)
     ssh.replies |= {SHOWS: f"address 198.18.10.1\n{DISKS}", "udevadm settle": ""}
-    monkeypatch.setattr(iscsi_initiator, "DISKS_WITHIN_S", 0.0)
+    monkeypatch.setattr(session, "DISKS_WITHIN_S", 0.0)
     return order
 
 

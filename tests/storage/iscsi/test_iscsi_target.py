@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import changes
+from fake_parts import changes, noting
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
@@ -25,12 +25,7 @@ UNDO = "[ ! -d /sys/kernel/config/target/iscsi"
 @pytest.fixture
 def told(bench: FakeBench, taken: Run) -> dict[str, int]:
     """Commands that the peer got -> how many changes the journal had by then."""
-    order = dict[str, int]()
-
-    def note(command: str) -> str:
-        order[command] = len(changes(taken.journal))
-        return ""
-
+    order, note = noting(taken.journal)
     bench.ssh[Role.PEER].replies |= {BEGIN: "", LOOK: "", DO: note, UNDO: note}
     return order
 

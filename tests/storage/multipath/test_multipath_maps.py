@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import changes
+from fake_parts import changes, noting
 from scripted_dut import ScriptedDut
 
 from niclab.bench.records import Role
@@ -35,12 +35,7 @@ SHOWN = line(NAMES[0], "8:0", "8:32") + line(NAMES[1], "8:16", "8:48") + DISKS
 @pytest.fixture
 def told(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Commands that the dut got -> how many changes the journal had by then."""
-    order = dict[str, int]()
-
-    def note(command: str) -> str:
-        order[command] = len(changes(taken.journal))
-        return ""
-
+    order, note = noting(taken.journal)
     bench.ssh[Role.DUT].replies |= {BEGINS: note, ENDS: note, SHOWS: SHOWN, RUNS: "", "udevadm settle": ""}
     bench.ssh[Role.DUT].replies |= {"tail -c 400": "no such thing\n"}
     monkeypatch.setattr(multipath_maps, "MAPS_WITHIN_S", 0.0)

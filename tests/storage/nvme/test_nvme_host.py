@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import changes
+from fake_parts import changes, noting
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
+from niclab.storage import session
 from niclab.storage.nvme import nvme_host
 from niclab.storage.nvme.nvme_host import attached, connect, disconnect, of_all_paths
 from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget
@@ -25,14 +26,9 @@ DISKS = "".join(f"disk {1 + each} nvme0c1n{1 + each} {VOLUME_BYTES // 512}\n" fo
 @pytest.fixture
 def told(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Commands that the dut got -> how many changes the journal had by then."""
-    order = dict[str, int]()
-
-    def note(command: str) -> str:
-        order[command] = len(changes(taken.journal))
-        return ""
-
+    order, note = noting(taken.journal)
     bench.ssh[Role.DUT].replies |= {MAKES: note, UNDOES: note, SHOWS: WAY + DISKS, "udevadm settle": ""}
-    monkeypatch.setattr(nvme_host, "DISKS_WITHIN_S", 0.0)
+    monkeypatch.setattr(session, "DISKS_WITHIN_S", 0.0)
     return order
 
 

@@ -122,7 +122,7 @@ class CongestedSan:
         """
         links = run.server(Role.DUT).host.links
         for path in (self.first, self.second):
-            here, there = (str(run.bench.address(run.bench.end(path, role)).ip) for role in (Role.DUT, Role.PEER))
+            here, there = (run.bench.address_on(path, role) for role in (Role.DUT, Role.PEER))
 
             def answered(here: str = here, there: str = there) -> bool:
                 return links.ping(there, source=here, count=_PINGS).received == _PINGS

@@ -15,20 +15,18 @@ from types import MappingProxyType
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
 from niclab.storage.iscsi.iscsi_target import NAME, PORT
 from niclab.storage.server_needs import Needs, missing
-from niclab.storage.session import SessionDisks, read_session, require_route, require_sound, way_of
+from niclab.storage.session import SessionDisks, await_session, read_session, require_route, way_of
 from niclab.storage.volumes import DiskTarget
 
 FOLDER = "/tmp/niclab.iscsi"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
 PROGRAMS = ("iscsiadm", "iscsid")
 NEEDS = Needs(PROGRAMS, ("iscsi_tcp", "sd_mod"))
-DISKS_WITHIN_S = 20.0
 LOGS_IN_WITHIN_S, TRIES = 15, 3
 """open-iscsi's own eight tries of a target that does not answer outlast the command that asks for them."""
 GIVES_UP_SETTING = "node.session.timeo.replacement_timeout"
@@ -91,15 +89,8 @@ def attached(
             put_back(run, dut, port.name, f"session of {target.name} is made", log_out(target, record))
         )
         dut.run(log_in(target, record, settings))
-        until(
-            lambda: len(_session(dut, target).disks) >= len(target.volumes),
-            within=DISKS_WITHIN_S,
-            what=f"{dut.name}: {len(target.volumes)} disks of {target.name}",
-            every=0.5,
-        )
-        found = _session(dut, target)
         own = str(run.bench.address(port).ip)
-        require_sound(dut, target, found, address or own)
+        found = await_session(dut, target, lambda: _session(dut, target), address or own)
         if address in ("", own):  # no interface of the server has the address of a card's engine
             require_route(dut, target, found, own)
         dut.run("udevadm settle --timeout=40")

@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
-from niclab.storage.server_needs import Needs, require_port_free
-from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget
+from niclab.storage.server_needs import Needs, begin_target, require_absent, require_port_free
+from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget, lost
 
 PORT = 3260
 """RFC 7143, 13.1."""
@@ -26,7 +25,8 @@ NAME = "iqn.2026-01.net.niclab"
 TARGETS = "/sys/kernel/config/target"
 STORE = f"{TARGETS}/core/rd_mcp_7114"
 """A number of its own, so that others' volumes in memory are not touched."""
-NEEDS = Needs(modules=("configfs", "target_core_mod", "iscsi_target_mod"), memory_bytes=2 * VOLUMES * VOLUME_BYTES)
+MODULES = ("target_core_mod", "iscsi_target_mod")
+NEEDS = Needs(modules=("configfs", *MODULES), memory_bytes=2 * VOLUMES * VOLUME_BYTES)
 """On a congested SAN, and by an engine of the card, there are as many volumes again."""
 _PAGE_BYTES = 4096
 
@@ -52,7 +52,7 @@ def offering(
         BenchFault: The peer's kernel has no target, cannot make it, or another one listens.
     """
     name = f"{after.name}.2" if after else _name(path)
-    peer, target = run.server(Role.PEER), DiskTarget(name, _address(run, path), volumes, serials)
+    peer, target = run.server(Role.PEER), DiskTarget(name, run.bench.address_on(path, Role.PEER), volumes, serials)
     _require_free(peer, target, *map(volume, volumes))
     if after is None:
         require_port_free(peer, target.address, PORT)
@@ -73,7 +73,10 @@ def offering_too(run: Run, path: BenchPath, first: DiskTarget) -> Iterator[DiskT
     Raises:
         BenchFault: The target cannot be made, or another one listens.
     """
-    peer, target = run.server(Role.PEER), replace(first, name=_name(path), address=_address(run, path))
+    peer, target = (
+        run.server(Role.PEER),
+        replace(first, name=_name(path), address=run.bench.address_on(path, Role.PEER)),
+    )
     _require_free(peer, target)
     require_port_free(peer, target.address, PORT)
     with put_back(run, peer, peer.name, "volumes are offered over another path", _remove_target(target)):
@@ -83,10 +86,6 @@ def offering_too(run: Run, path: BenchPath, first: DiskTarget) -> Iterator[DiskT
 
 def _name(path: BenchPath) -> str:
     return f"{NAME}:{path.name}"
-
-
-def _address(run: Run, path: BenchPath) -> str:
-    return str(run.bench.address(run.bench.end(path, Role.PEER)).ip)
 
 
 def volume(number: int) -> str:
@@ -108,10 +107,9 @@ def gone(run: Run, target: DiskTarget) -> list[str]:
     Raises:
         BenchFault: The server of the target does not answer.
     """
-    peer, places = run.server(Role.PEER), range(len(target.volumes))
-    looks = [f"[ -e {_group(target)}/lun/lun_{place}/volume ] || echo {place}" for place in places]
-    lost = peer.run("\n".join([*looks, ":"])).stdout.split()
-    return [f"{peer.name}: {target.name} has no LUN {each}; expected all of {len(places)}" for each in lost]
+    places = range(len(target.volumes))
+    looks = {f"LUN {place}": f"[ -e {_group(target)}/lun/lun_{place}/volume ]" for place in places}
+    return lost(run.server(Role.PEER), target, looks)
 
 
 def _group(target: DiskTarget) -> str:
@@ -121,18 +119,8 @@ def _group(target: DiskTarget) -> str:
 
 def _require_free(peer: Server, target: DiskTarget, *others: str) -> None:
     """Require that the kernel has a target, and that none of the lab's is left."""
-    begun = f"modprobe -a target_core_mod iscsi_target_mod && {{ [ -d {TARGETS} ] || mount -t configfs configfs "
-    begun += f"{TARGETS.rpartition('/')[0]}; }}"
-    asked = peer.ssh.run(begun)
-    if not asked.succeeded:
-        raise BenchFault(
-            f"{peer.name}: cannot offer an iSCSI target: {asked.stderr.strip()[-200:]}; "
-            "expected the modules target_core_mod and iscsi_target_mod of its kernel"
-        )
-    own = [*others, f"{TARGETS}/iscsi/{target.name}"]
-    left = peer.run("; ".join(f"[ ! -e {each} ] || echo {each}" for each in own)).stdout.split()
-    if left:
-        raise BenchFault(f"{peer.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
+    begin_target(peer, "an iSCSI target", TARGETS, MODULES)
+    require_absent(peer, (*others, f"{TARGETS}/iscsi/{target.name}"))
 
 
 def _do(target: DiskTarget) -> str:

@@ -23,7 +23,7 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
 from niclab.storage.server_needs import Needs, missing
-from niclab.storage.volumes import VOLUME_BYTES
+from niclab.storage.volumes import SECTOR_BYTES, VOLUME_BYTES
 
 FOLDER = "/tmp/niclab.multipath"
 """A place where the state of a server (:mod:`niclab.state`) is looked at for what the lab has left."""
@@ -43,7 +43,6 @@ _NAME = f"36001405{_SERIAL}"
 """Begin of the name of a map: NAA, and the company of the kernel's target (ibid.)."""
 BLOCK = "/sys/block"
 _LISTENS = "grep -q multipathd /proc/net/unix"
-_SECTOR = 512
 _MOST = 16
 _MAP = re.compile(rf"({_NAME}[0-9a-f]): 0 ([0-9]+) multipath 2 [01] [0-9]+ 0 [0-9]+ ([0-9]+)((?: [^ ]+)*) ?")
 _GROUP = re.compile(r" [ADE] 0 1 0 ([0-9]+:[0-9]+) ([AF]) [0-9]+")
@@ -240,7 +239,7 @@ def _read_map(line: str, disks: Mapping[str, str]) -> DiskMap:
     if unknown := [device for device, _ in groups if device not in disks]:
         raise ReadError(f"dmsetup status: {line!r}; expected disks, {', '.join(unknown)} is none")
     active = {disks[device]: state == "A" for device, state in groups}
-    return DiskMap(match[1], int(match[2]) * _SECTOR, disks[groups[used - 1][0]], active)
+    return DiskMap(match[1], int(match[2]) * SECTOR_BYTES, disks[groups[used - 1][0]], active)
 
 
 def look(dut: Server) -> list[DiskMap]:

@@ -60,7 +60,7 @@ def serving(run: Run, path: BenchPath) -> Iterator[NfsExport]:
     """
     require_linux(run, ON_LINUX)
     dut = run.server(Role.DUT)
-    here, there = (str(run.bench.address(run.bench.end(path, role)).ip) for role in (Role.PEER, Role.DUT))
+    here, there = (run.bench.address_on(path, role) for role in (Role.PEER, Role.DUT))
     export = NfsExport(here, there, secrets.token_hex(8))
     had_files = require_free(dut)
     with ExitStack() as undoing:

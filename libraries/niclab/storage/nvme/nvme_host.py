@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.wait import until
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
 from niclab.storage.nvme.nvme_target import NAME, PORT
 from niclab.storage.server_needs import Needs
-from niclab.storage.session import SessionDisks, read_session, require_route, require_sound, way_of
+from niclab.storage.session import SessionDisks, await_session, read_session, require_route, way_of
 from niclab.storage.volumes import DiskTarget
 
 MODULE = "nvme-tcp"
@@ -29,7 +28,6 @@ NEEDS = Needs(modules=(MODULE,))
 HOST_ID = "6e69636c-6162-4000-8000-6e766d652d68"
 """Newer kernels refuse a name of a host with the number of another (nvmf_host_add())."""
 CONTROLLERS = "/sys/class/nvme"
-DISKS_WITHIN_S = 20.0
 AGAIN_AFTER_S = 5
 GIVES_UP_AFTER_S = 15
 """A controller that stays broken so long fails its operations, as a session of iSCSI; the kernel's own 600 s outlast a
@@ -69,14 +67,8 @@ def attached(run: Run, path: BenchPath, target: DiskTarget) -> Iterator[NvmeDisk
     dut, port = run.server(Role.DUT), run.bench.end(path, Role.DUT)
     with put_back(run, dut, port.name, f"controller of {target.name} is made", disconnect(target)):
         dut.run(connect(target))
-        until(
-            lambda: len(_session(dut, target).disks) >= len(target.volumes),
-            within=DISKS_WITHIN_S,
-            what=f"{dut.name}: {len(target.volumes)} disks of {target.name}",
-            every=0.5,
-        )
-        found, own = _session(dut, target), str(run.bench.address(port).ip)
-        require_sound(dut, target, found, own, _FIRST)
+        own = str(run.bench.address(port).ip)
+        found = await_session(dut, target, lambda: _session(dut, target), own, _FIRST)
         require_route(dut, target, found, own)
         dut.run("udevadm settle --timeout=40")
         counted = tuple(found.disks[number][0] for number in sorted(found.disks))

@@ -16,8 +16,8 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
 from niclab.storage.disk_counts import DiskCounts, DiskStat, Numbers, counted, of_all
-from niclab.storage.server_needs import Needs, missing, require_port_free
-from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget
+from niclab.storage.server_needs import Needs, begin_target, missing, require_absent, require_port_free
+from niclab.storage.volumes import VOLUME_BYTES, VOLUMES, DiskTarget, lost
 
 PORT = 4420
 """NVM Express TCP Transport Specification 1.0, 3.1.1: assigned by IANA."""
@@ -48,9 +48,8 @@ def offering(run: Run, path: BenchPath) -> Iterator[DiskTarget]:
         BenchFault: The peer lacks a program, cannot make the target, or another one listens.
     """
     peer = run.server(Role.PEER)
-    target = DiskTarget(f"{NAME}:{path.name}", str(run.bench.address(run.bench.end(path, Role.PEER)).ip))
+    target = DiskTarget(f"{NAME}:{path.name}", run.bench.address_on(path, Role.PEER))
     _require_free(peer, target)
-    require_port_free(peer, target.address, PORT)
     with put_back(run, peer, peer.name, "volumes are offered over NVMe", undo(target)):
         peer.run(do(target))
         yield target
@@ -88,10 +87,11 @@ def gone(run: Run, target: DiskTarget) -> list[str]:
     Raises:
         BenchFault: The server of the target does not answer.
     """
-    peer, numbers = run.server(Role.PEER), target.volumes
-    looks = [f'[ "$(cat {_namespace(target, each)}/enable 2>/dev/null)" = 1 ] || echo {each + 1}' for each in numbers]
-    lost = peer.run("\n".join([*looks, ":"])).stdout.split()
-    return [f"{peer.name}: {target.name} has no namespace {each}; expected all of {len(numbers)}" for each in lost]
+    looks = {
+        f"namespace {number + 1}": f'[ "$(cat {_namespace(target, number)}/enable 2>/dev/null)" = 1 ]'
+        for number in target.volumes
+    }
+    return lost(run.server(Role.PEER), target, looks)
 
 
 def _subsystem(target: DiskTarget) -> str:
@@ -104,21 +104,12 @@ def _namespace(target: DiskTarget, number: int) -> str:
 
 
 def _require_free(peer: Server, target: DiskTarget) -> None:
-    """Require that the kernel has a target, and that none of the lab's is left."""
+    """Require that the kernel has a target, and that neither one of the lab's nor another is in its place."""
     if lacks := missing(peer, NEEDS):
         raise BenchFault(f"{peer.name}: has no {', '.join(lacks)}; expected {NEEDS}")
-    configfs = TARGETS.rpartition("/")[0]
-    begun = f"modprobe -a {' '.join(MODULES)} && {{ [ -d {TARGETS} ] || mount -t configfs configfs {configfs}; }}"
-    asked = peer.ssh.run(begun)
-    if not asked.succeeded:
-        raise BenchFault(
-            f"{peer.name}: cannot offer a target of NVMe: {asked.stderr.strip()[-200:]}; "
-            f"expected the modules {', '.join(MODULES)} of its kernel"
-        )
-    own = (_subsystem(target), f"{TARGETS}/ports/{NUMBER}", FOLDER)
-    left = peer.run("; ".join(f"[ ! -e {each} ] || echo {each}" for each in own)).stdout.split()
-    if left:
-        raise BenchFault(f"{peer.name}: {' and '.join(left)} exist already; expected none (niclab restore)")
+    begin_target(peer, "a target of NVMe", TARGETS, MODULES)
+    require_absent(peer, (_subsystem(target), f"{TARGETS}/ports/{NUMBER}", FOLDER))
+    require_port_free(peer, target.address, PORT)
 
 
 def do(target: DiskTarget) -> str:
