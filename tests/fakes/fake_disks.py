@@ -16,7 +16,7 @@ from measured_states import States
 from niclab.bench.records import Role
 from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.factors import factor_question, variant_sessions
-from niclab.storage.iscsi.iscsi_connection import SessionConnection
+from niclab.storage.failover.connection import SessionConnection
 from niclab.storage.volumes import DiskTarget
 
 COMMAND = "cd /tmp/niclab.fake && load disks"

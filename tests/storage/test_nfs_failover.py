@@ -21,7 +21,7 @@ from niclab.links.upper import bonds as bonds_module
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
-from niclab.storage.iscsi.iscsi_connection import SessionConnection
+from niclab.storage.failover.connection import SessionConnection
 from niclab.storage.nfs import nfs_failover
 from niclab.storage.nfs.nfs_reads import NfsTransport, ReadsOn
 from niclab.storage.nfs.nfs_server import NfsExport
@@ -82,7 +82,7 @@ def files(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> File
         "require_free": lambda _: False,
         "NfsAgent": lambda _: made,
         "NfsClient": lambda *_: made,
-        "iscsi_connection": made,
+        "connection": made,
         "standstill": SimpleNamespace(watch=lambda _: watch),
         "pause": made.pauses.append,
     }.items():

@@ -8,7 +8,8 @@ from fake_bench import FakeBench
 from niclab.bench.records import Role
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.storage.iscsi.iscsi_connection import SessionConnection, look
+from niclab.storage.failover.connection import SessionConnection
+from niclab.storage.iscsi.iscsi_connection import look
 from niclab.storage.volumes import DiskTarget
 
 HEAD = (

@@ -22,8 +22,8 @@ from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
 from niclab.storage.disk_loads import LoadCounts
+from niclab.storage.failover.connection import SessionConnection
 from niclab.storage.iscsi import iscsi_failover
-from niclab.storage.iscsi.iscsi_connection import SessionConnection
 from niclab.storage.iscsi.iscsi_initiator import GIVES_UP_AFTER_S
 from niclab.storage.volumes import DiskTarget
 from Storage import Storage

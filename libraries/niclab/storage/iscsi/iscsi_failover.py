@@ -13,16 +13,16 @@ from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.storage.bond_links import Change, judged, longest, lost_and_back
 from niclab.storage.disk_loads import DiskAgent, DiskClient, LoadCounts
-from niclab.storage.disk_stalls import require_whole, stall, usual_ms
+from niclab.storage.failover.bond_links import Change, judged, longest, lost_and_back
+from niclab.storage.failover.connection import SessionConnection
+from niclab.storage.failover.disk_stalls import require_whole, stall, usual_ms
+from niclab.storage.failover.waits import Wait
 from niclab.storage.iscsi import iscsi_connection
-from niclab.storage.iscsi.iscsi_connection import SessionConnection
 from niclab.storage.iscsi.iscsi_initiator import attached
 from niclab.storage.iscsi.iscsi_target import offering
 from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.storage.volumes import DiskTarget
-from niclab.storage.waits import Wait
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
 

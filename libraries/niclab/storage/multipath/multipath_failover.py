@@ -15,7 +15,8 @@ from niclab.core.wait import pause
 from niclab.links import carrier, link_checks
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.storage.disk_stalls import require_whole, stall, usual_ms
+from niclab.storage.failover.disk_stalls import require_whole, stall, usual_ms
+from niclab.storage.failover.waits import Longest
 from niclab.storage.multipath.multipath_disks import (
     BACK_SOURCE,
     BACK_WITHIN_S,
@@ -23,7 +24,6 @@ from niclab.storage.multipath.multipath_disks import (
     LOST_WITHIN_S,
     MultipathDisks,
 )
-from niclab.storage.waits import Longest
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Judgement
 

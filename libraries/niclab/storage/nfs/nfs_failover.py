@@ -11,15 +11,15 @@ from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
 from niclab.run.watching import standstill
-from niclab.storage.bond_links import Change, judged, longest, lost_and_back
-from niclab.storage.iscsi import iscsi_connection
-from niclab.storage.iscsi.iscsi_connection import SessionConnection
+from niclab.storage.failover import connection
+from niclab.storage.failover.bond_links import Change, judged, longest, lost_and_back
+from niclab.storage.failover.connection import SessionConnection
+from niclab.storage.failover.waits import Longest, Wait
 from niclab.storage.nfs.nfs_limit import want_limits
 from niclab.storage.nfs.nfs_program import ENDS_WITHIN_S
 from niclab.storage.nfs.nfs_reads import NfsAgent, NfsClient, NfsTransport, ReadsOn
 from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, require_free, serving
 from niclab.storage.server_needs import require_linux
-from niclab.storage.waits import Longest, Wait
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import SETTLED_S, Allowed, Judgement
 
@@ -99,7 +99,7 @@ class NfsFailover:
         return judged(wait, elsewhere)
 
     def _connection(self, export: NfsExport) -> SessionConnection:
-        found = iscsi_connection.between(self.run, Role.PEER, export.here, (export.there, PORT))
+        found = connection.between(self.run, Role.PEER, export.here, (export.there, PORT))
         if found is None:
             raise BenchFault(
                 f"{export.here}: no TCP connection with {export.there}:{PORT} while it reads; expected one"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from niclab.core.verdict import Undecided
 from niclab.storage.disk_loads import LoadCounts
+from niclab.storage.failover.waits import Longest, Wait
 from niclab.storage.iscsi.iscsi_initiator import GIVES_UP_AFTER_S
-from niclab.storage.waits import Longest, Wait
 
 MOST_USUAL_MS = 1000
 """Assumption: disks that hang for longer with no link failing excuse no more."""

@@ -15,8 +15,8 @@ from niclab.core.verdict import Undecided, fail_with
 from niclab.links.link_loss import MemberLink
 from niclab.links.upper.bonds import Bonds
 from niclab.run.run import Run
-from niclab.storage.iscsi.iscsi_connection import SessionConnection
-from niclab.storage.waits import Longest, Wait
+from niclab.storage.failover.connection import SessionConnection
+from niclab.storage.failover.waits import Longest, Wait
 from niclab.traffic.outage.failover import Failover
 from niclab.traffic.outage.outage import Allowed, Judgement
 
