@@ -11,6 +11,7 @@ from niclab.hosts.host import Host
 from niclab.hosts.host_records import LoadedModule, ModuleFile
 from niclab.hosts.settings.settings_records import Package
 from niclab.run.run import Run
+from niclab.run.server import Server
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,27 @@ def is_missing(host: Host, module: str) -> bool:
         module: Name of its module.
     """
     return host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in
+
+
+def load_missing(run: Run, server: Server) -> str:
+    """Load the driver on the sheet where a server does not have it, and note that.
+
+    Args:
+        run: The run.
+        server: The server.
+
+    Returns:
+        The name of its module; empty where the server had it.
+
+    Raises:
+        BenchFault: It cannot be loaded.
+    """
+    module = run.card.driver(server.description.os).module
+    if not is_missing(server.host, module):
+        return ""
+    server.run(server.host.undo.load_driver(module))
+    run.note_loaded(server.role, module)
+    return module
 
 
 def difference_in_memory(loaded: LoadedModule | None, file: ModuleFile, is_same_build: bool | None) -> str:

@@ -11,9 +11,8 @@ from niclab.checks.firmware import FirmwareChange
 from niclab.checks.flashing import Flashing
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.core.wait import pause, persistent_problems
-from niclab.hosts.errors import NoDevice, NoInterface
-from niclab.run.acquiring.card_start import KeptFromStarting, whose
-from niclab.run.driver_in_use import is_missing
+from niclab.run.acquiring.card_start import KeptFromStarting, missing_ports, whose
+from niclab.run.driver_in_use import load_missing
 from niclab.run.run import Run
 from niclab.transports.ssh.ssh import Job
 
@@ -149,10 +148,7 @@ class CutWrites:
         Its way back is in the journal, and stays there.
         """
         run, server = self._run, self._run.server(Role.DUT)
-        module = run.card.driver(server.description.os).module
-        if is_missing(server.host, module):
-            server.run(server.host.undo.load_driver(module))
-            run.note_loaded(server.role, module)
+        load_missing(run, server)
         self._require_interfaces(cut)
         for port in run.ports(Role.DUT):
             self._set_up(port, cut)
@@ -164,21 +160,12 @@ class CutWrites:
 
     def _require_interfaces(self, cut: _Cut) -> None:
         problems = list[str]()
-        for port, error in persistent_problems(self._gone, within=APPEARS_WITHIN_S):
+        for port, error in persistent_problems(lambda: missing_ports(self._run), within=APPEARS_WITHIN_S):
             reason = whose(self._run, port, error)
             if isinstance(reason, KeptFromStarting):
                 raise reason from error
             problems.append(f"{port.place} is missing {cut.after}: {reason}; expected it, as before")
         fail_with(problems)
-
-    def _gone(self) -> list[tuple[Port, NoDevice | NoInterface]]:
-        gone = list[tuple[Port, NoDevice | NoInterface]]()
-        for port in self._run.ports(Role.DUT):
-            try:
-                self._run.server_of(port).interface(port)
-            except (NoDevice, NoInterface) as error:
-                gone.append((port, error))
-        return gone
 
     def _set_up(self, port: Port, cut: _Cut) -> None:
         """Set a port up, which some drivers want before they write."""

@@ -18,7 +18,7 @@ from niclab.hosts.host_records import LinkSettings, PcieLink
 from niclab.hosts.settings.ethtool_records import Channels, Rings
 from niclab.links import link_checks, link_speed
 from niclab.links.returning.eeprom import EEPROM_BYTES, other_byte
-from niclab.run.acquiring.card_start import KeptFromStarting
+from niclab.run.acquiring.card_start import KeptFromStarting, missing_ports
 from niclab.run.acquiring.ready import make_ready
 from niclab.run.run import Run
 
@@ -183,13 +183,8 @@ class Inventories:
             make_ready(self._run, warn)
 
     def _missing(self, after: str) -> list[str]:
-        problems, server = list[str](), self._run.server(Role.DUT)
-        for port in self._run.ports(Role.DUT):
-            try:
-                server.interface(port)
-            except (NoDevice, NoInterface) as reason:
-                problems.append(f"{port.place} is missing after {after}: {reason}; expected it, as before")
-        return problems
+        missing = missing_ports(self._run)
+        return [f"{port.place} is missing after {after}: {reason}; expected it, as before" for port, reason in missing]
 
     def require_as_kept(self, after: str, say: Say) -> None:
         """Compare every port of the dut with what it was, when the dut has started again.

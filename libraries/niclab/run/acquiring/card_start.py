@@ -19,6 +19,24 @@ class KeptFromStarting(BenchFault):
     """Something of the bench keeps the driver from taking a port, such as a firmware file that the server lacks."""
 
 
+def missing_ports(run: Run) -> list[tuple[Port, NoInterface | NoDevice]]:
+    """Return the test ports of the dut without a network interface, each with how the server says so.
+
+    Args:
+        run: The run.
+
+    Raises:
+        BenchFault: The dut does not answer.
+    """
+    missing = list[tuple[Port, NoInterface | NoDevice]]()
+    for port in run.ports(Role.DUT):
+        try:
+            run.server_of(port).interface(port)
+        except (NoDevice, NoInterface) as error:
+            missing.append((port, error))
+    return missing
+
+
 def whose(run: Run, port: Port, error: NoInterface | NoDevice) -> CardFailure | BenchFault:
     """Find out who is to blame for a port without a network interface.
 

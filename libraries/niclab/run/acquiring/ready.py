@@ -7,9 +7,8 @@ from collections.abc import Callable
 from niclab.core.parallel import side_by_side
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.acquiring.recover import ensure_ready
-from niclab.run.driver_in_use import is_missing
+from niclab.run.driver_in_use import load_missing
 from niclab.run.run import Run
-from niclab.run.server import Server
 
 
 def make_ready(run: Run, warn: Callable[[str], object]) -> None:
@@ -34,16 +33,8 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
         server.require_lease()
     for recovery in ensure_ready(server for server in changed if server.role not in ports.answered):
         warn(str(recovery))
-    missing = side_by_side(lambda server: _missing_driver(run, server), changed)
-    for server, module in zip(changed, missing, strict=True):
+    loaded = side_by_side(lambda server: load_missing(run, server), changed)
+    for server, module in zip(changed, loaded, strict=True):
         if module:
             warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
-            server.run(server.host.undo.load_driver(module))
-            run.note_loaded(server.role, module)
     ports.prepare(server.role for server in changed)
-
-
-def _missing_driver(run: Run, server: Server) -> str:
-    """Name of the driver on the sheet when the server does not have it, else nothing."""
-    module = run.card.driver(server.description.os).module
-    return module if is_missing(server.host, module) else ""
