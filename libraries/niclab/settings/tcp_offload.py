@@ -57,18 +57,24 @@ def engine_of(run: Run, port: Port, mode: Mode, read_bytes: int) -> TcpEngine:
         NotApplicable: The sheet knows no such mode of the system's driver, or not on this release.
         SheetSilent: The sheet names no driver for the system.
     """
-    system, card = run.server(Role.DUT).description.os, run.card
-    facts = card.driver(system).tcp_offload
-    if facts is None:
-        driver = card.driver(system).module
-        raise NotApplicable(f"mode {mode.value}: sheet {card.name} names no TCP offload of {driver} on {system.value}")
     if mode is Mode.TOE_DDP:
-        _want_placement(run, facts, read_bytes)
-    return TcpEngine(run, port, facts)
+        placement_of(run, read_bytes)
+    return TcpEngine(run, port, _facts(run, mode))
 
 
-def _want_placement(run: Run, facts: TcpOffloadFacts, read_bytes: int) -> Placement:
-    placement, kernel = facts.placement, run.server(Role.DUT).host.system.kernel()
+def placement_of(run: Run, read_bytes: int) -> Placement:
+    """Return the sheet's facts of direct placement.
+
+    Args:
+        run: The current run.
+        read_bytes: Bytes that programs ask for in one read.
+
+    Raises:
+        NotApplicable: The system's driver has none, or not on this release.
+        SheetSilent: The sheet names no driver for the system.
+        BenchFault: The dut's release cannot be read.
+    """
+    placement, kernel = _facts(run, Mode.TOE_DDP).placement, run.server(Role.DUT).host.system.kernel()
     if placement is None:
         raise NotApplicable(f"mode {Mode.TOE_DDP.value}: sheet {run.card.name} names no direct placement")
     release, last = re.match(r"[0-9]+", kernel), placement.before_release
@@ -80,6 +86,15 @@ def _want_placement(run: Run, facts: TcpOffloadFacts, read_bytes: int) -> Placem
             f"release {last} alone, the dut runs {kernel} ({placement.source})"
         )
     return placement
+
+
+def _facts(run: Run, mode: Mode) -> TcpOffloadFacts:
+    system, card = run.server(Role.DUT).description.os, run.card
+    facts = card.driver(system).tcp_offload
+    if facts is None:
+        driver = card.driver(system).module
+        raise NotApplicable(f"mode {mode.value}: sheet {card.name} names no TCP offload of {driver} on {system.value}")
+    return facts
 
 
 @contextmanager

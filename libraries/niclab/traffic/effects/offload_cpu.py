@@ -12,11 +12,11 @@ from statistics import fmean
 
 from niclab.bench.records import BenchPath, Role, SiliconFact
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.verdict import Undecided
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.run import Run
-from niclab.settings.tcp_offload import Mode, engine_of
+from niclab.settings.tcp_offload import Mode, placement_of
 from niclab.stats.judge import judge_pairs
 from niclab.stats.questions import Outcome, lowers_by
 from niclab.stats.run_plan import SamplingPlan
@@ -39,16 +39,12 @@ _Figure = Callable[[Sequence[TrafficRun]], list[float]]
 
 @dataclass(frozen=True)
 class CpuAnswer(Answer):
-    """Runs of each mode and number of connections, one for each round. ``saved``: the answers with most connections.
-
-    ``declared``: does the bench declare that its card does TCP at the server's cost? Then nothing is judged.
-    """
+    """Runs of each mode and number of connections, one for each round. ``saved``: the answers with most connections."""
 
     subject: str
     runs: Mapping[Mode, Mapping[int, Sequence[TrafficRun]]]
     saved: Mapping[Mode, Outcome]
     hindrances: tuple[str, ...]
-    declared: bool
 
     def lines(self) -> list[str]:
         found = []
@@ -71,14 +67,9 @@ class CpuAnswer(Answer):
         return [run for counts in self.runs.values() for runs in counts.values() for run in runs]
 
     def questions(self) -> list[Question]:
-        if self.declared:
-            return []
         most = max(self.runs[Mode.NIC])
         name = f"{self.subject}, {most} connections, receiver's CPU with {Mode.TOE_DDP.value} against"
         return [Question(f"{name} {mode.value}", result, self.hindrances) for mode, result in self.saved.items()]
-
-    def why_not_judged(self) -> str:
-        return f"{self.subject}: the bench declares that the card does TCP at the server's cost"
 
     def _drawn(self, figure: _Figure) -> tuple[ChartLine, ...]:
         return tuple(
@@ -111,10 +102,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> CpuAnswe
         Undecided: The time was spent before there were three rounds.
     """
     measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, Role.PEER))
-    engine = engine_of(run, measured.ends.to_port, Mode.TOE_DDP, MESSAGE_BYTES)
-    facts = engine.facts.placement
-    if facts is None:
-        raise NotApplicable(f"sheet {run.card.name} names no direct placement")
+    facts = placement_of(run, MESSAGE_BYTES)
     known = (facts.saves_percent_of_nic, facts.saves_percent_of_toe)
     wanted = {
         mode: run.card.known(percent, f"tcp_offload.placement.saves_percent_of_{mode.value}")
@@ -131,8 +119,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> CpuAnswe
         for mode, percent in wanted.items()
     }
     hindrances = measured.hindrances([each for counts in runs.values() for found in counts.values() for each in found])
-    declared = run.bench.deviation(run.card.name, SiliconFact.TCP_WORK) is not None
-    return CpuAnswer(measured.ends.name, runs, saved, hindrances, declared)
+    return CpuAnswer(measured.ends.name, runs, saved, hindrances)
 
 
 def _rounds(measured: MeasuredPath, profile: Profile, tell: Tell) -> Mapping[Mode, Mapping[int, Sequence[TrafficRun]]]:
