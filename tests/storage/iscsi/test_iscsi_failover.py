@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from fake_bench import FakeBench
+from loaded_disks import LoadedDisks, counts
 from stacking import Stacking, install
 
 from niclab.bench.records import OperatingSystem, Role
@@ -30,56 +30,28 @@ from Storage import Storage
 from StorageFailover import StorageFailover
 
 LIMIT_MS = 1100
-GOOD = LoadCounts(
-    reads=67,
-    written=33,
-    bytes_read=67 << 13,
-    bytes_written=33 << 13,
-    damaged=0,
-    failed=0,
-    elapsed_s=6.0,
-    silent_s=0.4,
-    slowest_s=0.9,
-    example="block 7",
-)
+GOOD = counts(elapsed_s=6.0, silent_s=0.4, slowest_s=0.9)
 KEPT = SessionConnection(50000, 210)
 EXPECTED = r"expected at most 3200 ms, none failed \(sheet intel-82574l allows 1100 ms: twice that, and a TCP timer of"
 
 
-class Disks:
-    """A session's disks. ``finds``: changes of the counts of each load, the last one again."""
+class Disks(LoadedDisks):
+    """A session's disks. ``connections``: at each look, the last one again; ``pulled``: links out at each end."""
 
     def __init__(self, bench: FakeBench) -> None:
-        self.finds: list[dict[str, Any]] = [{}]
+        super().__init__(bench, GOOD)
         self.connections: list[SessionConnection | None] = [KEPT]
-        self.whole: dict[str, Any] = {}
-        self.stood: tuple[Stood, ...] = ()
-        self.did = list[str]()
         self.pulled = list[set[str]]()
         self.pauses = list[float]()
-        self._bench, self._loads, self._looks = bench, 0, 0
-
-    def fill(self) -> LoadCounts:
-        self.did.append("fill")
-        return GOOD.model_copy(update=self.whole)
-
-    def check(self) -> LoadCounts:
-        self.did.append("check")
-        return GOOD
+        self._looks = 0
 
     def end(self) -> None:
-        self.did.append("end")
+        super().end()
         self.pulled.append(self._bench.pulled())
 
-    @contextmanager
-    def going_on(self, load: StorageLoad) -> Iterator[Callable[[], LoadCounts]]:
-        self.did.append(load.value)
-        yield self._counts
-
-    def _counts(self) -> LoadCounts:
-        self._loads += 1
+    def ended(self) -> LoadCounts:
         self.pulled.append(self._bench.pulled())
-        return GOOD.model_copy(update=self.finds[min(self._loads, len(self.finds)) - 1])
+        return super().ended()
 
     def look(self, *_: object) -> SessionConnection | None:
         self._looks += 1

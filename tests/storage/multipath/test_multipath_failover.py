@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fake_bench import FakeBench
+from loaded_disks import LoadedDisks, counts
 
 from MultipathStorage import MultipathStorage
 from niclab.bench.records import OperatingSystem, Role
@@ -23,58 +24,27 @@ from niclab.storage.multipath.multipath_disks import BACK_WITHIN_S, LOST_WITHIN_
 from niclab.storage.multipath.multipath_maps import DiskMap
 from niclab.storage.volumes import DiskTarget
 
-GOOD = LoadCounts(
-    reads=67,
-    written=33,
-    bytes_read=67 << 13,
-    bytes_written=33 << 13,
-    damaged=0,
-    failed=0,
-    elapsed_s=31.0,
-    silent_s=21.0,
-    slowest_s=21.5,
-    example="block 7",
-)
+GOOD = counts(elapsed_s=31.0, silent_s=21.0, slowest_s=21.5)
 LOST, BACK = "path a lost by cable", "path a back"
 
 
-class Disks:
-    """Two disks over each of two paths. ``finds``: changes of the counts of each load, the last one again.
+class Disks(LoadedDisks):
+    """Two disks over each of two paths.
 
     ``failed``: paths that fail though nobody has lost them; ``stays``: maps change no path; ``mute``: paths over which
     pings are not answered.
     """
 
     def __init__(self, bench: FakeBench) -> None:
-        self.finds: list[dict[str, Any]] = [{}]
-        self.whole: dict[str, Any] = {}
-        self.stood: tuple[Stood, ...] = ()
+        super().__init__(bench, GOOD)
         self.failed, self.mute = set[str](), set[str]()
         self.stays = False
         self.carrier: Exception | None = None
-        self.did = list[str]()
         self.pinged = list[str]()
-        self._bench, self._loads = bench, 0
-
-    def fill(self) -> LoadCounts:
-        self.did.append("fill")
-        return GOOD.model_copy(update=self.whole)
 
     def check(self) -> LoadCounts:
         self.did.append(f"check without {sorted(self._bench.pulled())}")
         return GOOD
-
-    def end(self) -> None:
-        self.did.append("end")
-
-    @contextmanager
-    def going_on(self, load: StorageLoad) -> Iterator[Callable[[], LoadCounts]]:
-        self.did.append(load.value)
-        yield self._counts
-
-    def _counts(self) -> LoadCounts:
-        self._loads += 1
-        return GOOD.model_copy(update=self.finds[min(self._loads, len(self.finds)) - 1])
 
     def look(self, _: object) -> list[DiskMap]:
         bad = self.failed | self._bench.pulled()
