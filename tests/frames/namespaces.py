@@ -187,7 +187,7 @@ class Namespaces:
         return cast(Any, made)
 
     def spoil(self, word: str) -> None:
-        """Let the cable between the ports p1 do something to every tenth frame: drop, twice, swap, flip, cut, retag.
+        """Let the cable between the ports p1 spoil one of every ten frames: drop, twice, swap, flip, cut, retag.
 
         ``swap from-0`` spoils what the dut sends alone, ``swap from-1`` what the peer sends.
         ``obeys SECONDS`` holds what the dut sends while pause frames of the peer ask for it, a quantum being so long.

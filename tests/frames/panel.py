@@ -1,7 +1,7 @@
 """A patch panel and a switch between the ports of two servers: ``panel.py STATE INTERFACE=PORT ...``.
 
 STATE is a file of JSON. ``switch``: do the cables lead to the switch? Else dut.p0 leads to peer.p0, and so on.
-``spoilt``: ``from peer.p1`` or ``to peer.p1`` -> what happens to every tenth frame there, as of ``relay.py``.
+``spoilt``: ``from peer.p1`` or ``to peer.p1`` -> what happens to one of every ten frames there, as of ``relay.py``.
 """
 
 from __future__ import annotations

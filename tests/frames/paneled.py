@@ -90,7 +90,7 @@ class Paneled(Namespaces):
         draft.replace(self._state_file)
 
     def spoil(self, word: str, *places: str) -> None:
-        """Let something happen to every tenth frame at places, such as ``to peer.p1``; nowhere else any more."""
+        """Let something happen to one of every ten frames at places, such as ``to peer.p1``; nowhere else any more."""
         self.state["spoilt"] = dict.fromkeys(places, word)
         self._write()
 

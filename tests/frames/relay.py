@@ -1,4 +1,4 @@
-"""A cable that does what a file says to every tenth frame of each direction: carries frames between two interfaces."""
+"""A cable that does what a file says to one of every ten frames of each direction."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ SOL_PACKET, AUXDATA, VLAN_VALID = 263, 8, 16
 OURS = b"NLFR"
 PAUSE = bytes.fromhex("88080001")
 TAGGED = bytes.fromhex("8100")
+PLACES = (9, 4, 7, 2, 0, 5, 8, 1, 6, 3)
+"""Which of ten frames is changed, in ten times ten: of streams that take turns, one alone would lose frames else."""
 LATE_S = 0.01
 """Delay of frames that the system sends by itself: the answers to two hundred frames need two seconds."""
 
@@ -42,7 +44,7 @@ def got(of: socket.socket) -> tuple[bytes, int]:
 
 
 class Spoiler:
-    """One direction: two streams that take turns would leave one of them whole."""
+    """One direction."""
 
     def __init__(self) -> None:
         self.seen, self.held, self.word = 0, b"", ""
@@ -57,11 +59,12 @@ class Spoiler:
             time.sleep(LATE_S)
         if not word or word == "late" or word.startswith("obeys") or OURS not in frame:
             return [frame]
+        tens, place = divmod(self.seen, 10)
         self.seen += 1
         if self.held:
             held, self.held = self.held, b""
             return [frame, held]
-        if self.seen % 10:
+        if place != PLACES[tens % 10]:
             return [frame]
         if word == "swap":
             self.held = frame

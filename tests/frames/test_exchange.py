@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 from namespaces import ADDRESSES, Namespaces
+from relay import OURS, Spoiler
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
@@ -40,6 +41,13 @@ def exchange(made: Namespaces, *streams: FrameStream, **modes: PortModes) -> Led
 
 def differences(ledger: Ledger) -> dict[FrameDifference, str]:
     return {each.difference: each.text for each in ledger.findings()}
+
+
+@pytest.mark.parametrize("streams", [2, 3, 5, 10])
+def test_each_of_streams_that_take_turns_loses_frames_of_a_cable(streams: int) -> None:
+    cable = Spoiler()
+    lost = [number % streams for number in range(200) if not cable.carried("drop", OURS + bytes(60))]
+    assert len(lost) == 20 and {*lost} == {*range(streams)}
 
 
 def test_what_is_sent_arrives(clean: Namespaces) -> None:

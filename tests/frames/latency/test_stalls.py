@@ -38,7 +38,7 @@ def test_every_datagram_is_answered(clean: Namespaces, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("sender", "at"), [(0, LateAt.ANSWERER), (1, LateAt.ASKER)])
 def test_a_frame_that_waits_for_the_next_one_is_late_and_not_lost(clean: Namespaces, sender: int, at: LateAt) -> None:
-    """The relay holds every tenth frame until the next one comes: as a card whose interrupt is lost."""
+    """The relay holds one of every ten frames until the next one comes: as a card whose interrupt is lost."""
     clean.spoil(f"swap from-{sender}")
     (found,) = clean.run.part(PingPong).exchange(clean.run.bench.paths[1:], 2)
     assert found.found.lost == 0 and {each.at for each in found.found.late} == {at}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,12 +36,12 @@ EVERY_TENTH = "drop"
 class Bench:
     """The namespaces with a line of 4 Mbit/s. ``busy``: part of their CPU time between two looks that is work."""
 
-    def __init__(self, paneled: Paneled, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, paneled: Paneled, monkeypatch: pytest.MonkeyPatch, run_dir: Path) -> None:
         self.paneled, self.busy, self._ticks = paneled, 0.0, itertools.count(1)
         self.run: Any = paneled.run
         self.limits = SimpleNamespace(zero_loss=())
         monkeypatch.setattr(self.run, "card", SimpleNamespace(name="veth", errata=(), filters=None, limits=self.limits))
-        monkeypatch.setattr(self.run, "notes", RunNotes(paneled.scratch / f"notes{id(self)}"))
+        monkeypatch.setattr(self.run, "notes", RunNotes(run_dir / "notes"))
         for server in paneled.servers.values():
             monkeypatch.setattr(server.host, "counts", SimpleNamespace(cpu_times=self._times), raising=False)
         monkeypatch.setattr(zero_loss_checks.MeasuredPath, "looked_at", self._looked_at)
@@ -51,8 +52,7 @@ class Bench:
         monkeypatch.setattr(zero_loss_search, "STEP", 4.0)
         monkeypatch.setattr(zero_loss_trials, "FIRST", 100)
         monkeypatch.setattr(zero_loss_checks, "SIZES", (64,))
-        monkeypatch.setattr(self.run, "run_dir", paneled.scratch / f"run{id(self)}", raising=False)
-        self.run.run_dir.mkdir(exist_ok=True)
+        monkeypatch.setattr(self.run, "run_dir", run_dir, raising=False)
         self.path: Any = self.run.bench.paths[1]
         self.path.rate_scale = 1
 
@@ -80,9 +80,9 @@ class Bench:
 
 
 @pytest.fixture
-def bench(paneled: Paneled, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def bench(paneled: Paneled, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     monkeypatch.setattr(paneled.run.bench.paths[1], "rate_scale", 1, raising=False)
-    return Bench(paneled, monkeypatch)
+    return Bench(paneled, monkeypatch, tmp_path)
 
 
 def counted_as(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
