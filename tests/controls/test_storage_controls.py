@@ -32,9 +32,13 @@ GROUP = "/sys/kernel/config/target/iscsi/iqn.2026-01.net.niclab:a/tpgt_1"
 STORE = "/sys/kernel/config/target/core/rd_mcp_7114"
 NVMET = "/sys/kernel/config/nvmet"
 SUBSYSTEM = f"{NVMET}/subsystems/nqn.2026-01.net.niclab:a"
+NAMESPACE_4 = f"{SUBSYSTEM}/namespaces/4"
 NVME_OFFERED = f"[ -e {NVMET}/ports/7114/subsystems/nqn.2026-01.net.niclab:a ]"
 NVME_DISKS = "/sys/class/nvme/nvme*/nvme*n*"
-WRITES = "$(read -r d < {}/namespaces/{}/device_path && read -r a b c e v x < /sys/block/${{d##*/}}/stat && echo $v)"
+WRITES = "$(read -r d < {}/device_path && read -r a b c e v x < /sys/block/${{d##*/}}/stat && echo $v)"
+"""Of the volume of a namespace. A loop device counts on from those before it."""
+VOLUME_3 = WRITES.format(NAMESPACE_4)
+NVME_WRITTEN = "cat /sys/block/nvme[0-9]n1/stat 2>/dev/null | { read -r a b c e v x; echo ${v:-0}; }"
 QUEUES = "/sys/class/iscsi_session/session*/device/target*/*:*:*:*/block/*/queue/max_sectors_kb"
 DUT, OTHER, PEER = "198.18.10.1", "198.18.11.1", "198.18.10.2"
 PORT_OF = "$(ip -o addr show to {} | while read -r n i x; do echo $i; done)"
@@ -123,7 +127,7 @@ TROUBLES = {
     ),
     "nvme-namespace-lost-under-load": Trouble(
         "peer",
-        once(f"[ {WRITES.format(SUBSYSTEM, 4)} -gt 5 ]", f"echo 0 > {SUBSYSTEM}/namespaces/4/enable"),
+        once(f"[ {VOLUME_3} -gt $((${{before:={VOLUME_3}}} + 5)) ]", f"echo 0 > {NAMESPACE_4}/enable"),
         Verdict.BENCH_FAULT,
         r"operations failed, such as volume 3, .*; peer: nqn\S+ has no namespace 4; expected all of 8",
         test=NVME,
@@ -262,8 +266,8 @@ KILLS = {
     "nvme": Kill(
         BROADCOM,
         NVME,
-        "peer",
-        f"( echo {WRITES.format(SUBSYSTEM, 1)} ) 2>/dev/null | grep . || echo 0",
+        "dut",
+        NVME_WRITTEN,
         6,
         {"dut": {"controller"}, "peer": {"subsystem", "loop", "mount", "folder"}},
         ("volumes are offered over NVMe", "controller of nqn"),
