@@ -36,7 +36,7 @@ NAMESPACE_4 = f"{SUBSYSTEM}/namespaces/4"
 NVME_OFFERED = f"[ -e {NVMET}/ports/7114/subsystems/nqn.2026-01.net.niclab:a ]"
 NVME_DISKS = "/sys/class/nvme/nvme*/nvme*n*"
 WRITES = "$(read -r d < {}/device_path && read -r a b c e v x < /sys/block/${{d##*/}}/stat && echo $v)"
-"""Of the volume of a namespace. A loop device counts on from those before it."""
+"""The writes to a namespace's volume. A loop device counts on from those before it."""
 VOLUME_3 = WRITES.format(NAMESPACE_4)
 NVME_WRITTEN = "cat /sys/block/nvme[0-9]n1/stat 2>/dev/null | { read -r a b c e v x; echo ${v:-0}; }"
 QUEUES = "/sys/class/iscsi_session/session*/device/target*/*:*:*:*/block/*/queue/max_sectors_kb"

@@ -18,7 +18,7 @@ OURS = b"NLFR"
 PAUSE = bytes.fromhex("88080001")
 TAGGED = bytes.fromhex("8100")
 PLACES = (9, 4, 7, 2, 0, 5, 8, 1, 6, 3)
-"""Which of ten frames is changed, in ten times ten: of streams that take turns, one alone would lose frames else."""
+"""The frame of ten that is changed, in ten times ten: of streams that take turns, one alone would lose frames else."""
 LATE_S = 0.01
 """Delay of frames that the system sends by itself: the answers to two hundred frames need two seconds."""
 
