@@ -34,7 +34,6 @@ ANSWERS = {
     ("settings/tcp_offload.py", "names no TCP offload of {} on {}"): "left out: the driver has none",
     ("settings/tcp_offload.py", "names no direct placement"): "left out: the driver has none",
     ("settings/tcp_offload.py", "has no word that switches offload toe on"): OF_THE_DRIVER,
-    ("traffic/effects/offload_cpu.py", "names no direct placement"): "left out: the driver has none",
     ("frames/filters.py", "names no offload {} for {}"): OF_THE_DRIVER,
     ("settings/held.py", "has no offload {} that can be switched on {}"): OF_THE_DRIVER,
     ("settings/held.py", "does not say that offload {} can be switched"): "it says that it cannot: unknown is another",

@@ -36,12 +36,13 @@ KEYWORDS = r"\b(?:while|do|done|if|then|fi)\b"
 LINUX_ONLY = {
     "ip": "engine.py",
     "rpc.nfsd": "nfs_server.py",
-    "modprobe": "engine.py",
+    "modprobe": "server_needs.py",
+    "mount": "server_needs.py",
     "udevadm": "nvme_host.py",
     "sudo": "ssh_link.py",
 }
 """Programs that no FreeBSD server has, and where they are asked: behind what is Linux' only, the NFS server, the
-initiator and the engine for iSCSI; sudo where the bench file asks for it."""
+targets, the initiator and the engine for iSCSI; sudo where the bench file asks for it."""
 UNKNOWN = re.compile(r"usage|illegal option|unknown command|bad value|this server")
 """Words in which a tool says that it does not know what is asked."""
 VERSION = (("--version",), ("-V",))
