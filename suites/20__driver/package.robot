@@ -57,3 +57,10 @@ The Driver Is Loaded After A Restart When It Is Set To
     Make The Driver Load At Boot    dut
     Start The Dut Once    WARM
     Driver Should Have Been Loaded    WARM
+
+The Driver Is Loaded After A Power Cycle When It Is Set To
+    [Documentation]    The entry is on the disk: power that goes right after it was written takes nothing away.
+    [Tags]    needs:bmc    req:EMX-02/at-boot
+    Make The Driver Load At Boot    dut
+    Start The Dut Once    COLD
+    Driver Should Have Been Loaded    COLD

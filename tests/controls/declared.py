@@ -281,7 +281,9 @@ def _software() -> list[Declared]:
             )
             for value in cut_writes.SAYS
         ),
-        Declared("loader:dut entry not reached", frozenset({freebsd.MADE}), CARD, loader, freebsd.CARD),
+        Declared(
+            "loader:dut entry not reached", frozenset({freebsd.MADE, freebsd.MADE_COLD}), CARD, loader, freebsd.CARD
+        ),
         Declared("card:dut.p1 firmware=10.6.144.21", frozenset({freebsd.FITS}), CARD, pair, freebsd.CARD),
         *(
             Declared(

@@ -16,7 +16,7 @@ IDLE = "The Link Is As On The Sheet When Idle"
 TUNABLES = "Tunables Of The Driver Are As On The Sheet"
 SWITCHED, ALONE = (f"Offload {name} Can Be Switched As On The Sheet" for name in ("tx-checksum", "vlan-filter"))
 AT_BOOT = "The Driver Is Loaded After A Power Cycle"
-MADE = "The Driver Is Loaded After A Restart When It Is Set To"
+MADE, MADE_COLD = (f"The Driver Is Loaded After A {way} When It Is Set To" for way in ("Restart", "Power Cycle"))
 PACKAGE = "The Required Driver Is Installed And Runs On The Dut"
 FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run The Same Firmware"
 FITS, DRIVER_VERSION = "The Firmware Fits The Driver", "The Driver Version Is One The Sheet Wants"
@@ -71,13 +71,27 @@ def test_an_entry_that_the_loader_does_not_reach_is_seen(bench: Bench) -> None:
     """The loader stops at a line that it does not understand: what the lab adds after it has no effect."""
     bench.ssh("dut", "cp /boot/loader.conf /boot/loader.control && echo broken > /boot/loader.conf && sync")
     try:
-        run = bench.run(*only(MADE, "Every Link Is Up"), card=SHEET)
+        run = bench.run(*only(MADE, MADE_COLD, "Every Link Is Up"), card=SHEET)
         left = bench.ssh("dut", "cat /boot/loader.conf")
     finally:
         bench.ssh("dut", "mv /boot/loader.control /boot/loader.conf && kldload -n oce && sync")
-    run.should_show(red={MADE}, green={"Every Link Is Up"})
-    assert run.red[MADE].startswith("CardFailure: dut: driver oce is not loaded after boot")
+    run.should_show(red={MADE, MADE_COLD}, green={"Every Link Is Up"})
+    assert all(said.startswith("CardFailure: dut: driver oce is not loaded after boot") for said in run.red.values())
     assert left == "broken\n"
+
+
+def test_an_entry_of_another_file_of_the_loader_counts(bench: Bench) -> None:
+    """The last one does: the lab's takes its place, and goes again."""
+    other = "/boot/loader.conf.local"
+    bench.ssh("dut", f"echo 'oce_load=\"NO\"' > {other} && sync")
+    try:
+        run = bench.run(*only(AT_BOOT, MADE, MADE_COLD, "Every Link Is Up"), card=SHEET)
+        left = bench.ssh("dut", f"cat {other}")
+    finally:
+        bench.ssh("dut", f"rm -f {other} && kldload -n oce && sync")
+    run.should_show(red={AT_BOOT}, green={MADE, MADE_COLD, "Every Link Is Up"})
+    assert run.red[AT_BOOT].startswith("CardFailure: dut: driver oce is not loaded after boot")
+    assert left == 'oce_load="NO"\n'
 
 
 def test_a_driver_that_nothing_loads_is_made_to_load_by_a_run_that_installs_it(bench: Bench) -> None:

@@ -67,13 +67,13 @@ class GuestShell:
         self._log = root.path / "below/calls"
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
-        """Run a command; files of the server in it are those of the root."""
+        """Run a command; files of the server in it are those of the root, and called as on the server in the answer."""
         here = _ON_SERVER.sub(str(self.root.path), command)
         environment = {"PATH": str(self._tools), "PKG_PATH": "/usr/ports/packages/All", "HOME": "/"}
         shell = [shutil.which("sh") or "/bin/sh", "-c", here]
         done = subprocess.run(shell, capture_output=True, text=True, env=environment, timeout=timeout_s)
         assert not check or done.returncode == 0, done
-        return Result(command, done.returncode, None, done.stdout, done.stderr, 0.0)
+        return Result(command, done.returncode, None, done.stdout.replace(str(self.root.path), ""), done.stderr, 0.0)
 
     @property
     def calls(self) -> list[Call]:

@@ -5,10 +5,14 @@ The shapes are those of the real captures in ``tests/hosts/captures``, which the
 
 from __future__ import annotations
 
+import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from guest_root import Root
+from guest_root import GUEST, Root
 
 from niclab.hosts.counts.netstat import read_netstat
 from niclab.hosts.drivers.kldstat import read_kldstat
@@ -273,6 +277,23 @@ class TestOtherTools:
         assert root.run("kenv", "x").err == "kenv: unable to get x\n"
         assert root.run("kenv", "niclab_boot_id=ab12").out == 'niclab_boot_id="ab12"\n'
         assert root.run("kenv", "-q", "niclab_boot_id").out == "ab12\n"
+
+    def test_the_loader_takes_the_last_value_of_its_files(self, root: Root) -> None:
+        """A line that it does not understand ends the file."""
+        root.write("boot/loader.conf", 'oce_load="YES"\na="1"\n')
+        root.write("boot/loader.conf.d/b.conf", 'a="2"\nb="2"\nbroken\nb="3"\n')
+        root.write("boot/loader.conf.d/b.conf~", 'a="7"\n')
+        root.write("boot/loader.conf.local", 'oce_load="NO"\n')
+        code = f"import sys; sys.path.insert(0, {str(GUEST)!r}); import boot; print(boot.loader_settings())"
+        said = subprocess.run(
+            [sys.executable, "-B", "-c", code],
+            env={**os.environ, "BSD_ROOT": str(root.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ast.literal_eval(said.stdout) == {"oce_load": "NO", "a": "2", "b": "2"}
+        assert said.stderr == "/boot/loader.conf.d/b.conf: line 3: syntax error\n"
 
     @pytest.mark.parametrize(
         "words",

@@ -42,6 +42,7 @@ _BOOT_FILES = (
 )
 _BSD_BOOT_FILES = (
     "/boot/loader.conf",
+    "/boot/loader.conf.d/*",
     "/boot/loader.conf.local",
     "/etc/rc.conf",
     "/etc/rc.conf.local",

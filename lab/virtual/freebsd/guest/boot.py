@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 
@@ -22,6 +23,8 @@ from below import (
 
 MANAGEMENT_MAC = "52:54:00:12:34:56"
 LOADER_CONF = "/boot/loader.conf"
+LOADER_FILES = (LOADER_CONF, f"{LOADER_CONF}.d/*.conf", f"{LOADER_CONF}.local")
+"""In the order of /boot/defaults/loader.conf; ``loader_conf_dirs`` came with release 13, with files in any order."""
 
 
 def rc_bsd(_: list[str]) -> int:
@@ -83,9 +86,16 @@ def _own_environment() -> dict[str, str]:
 
 
 def loader_settings() -> dict[str, str]:
-    """Return the settings of /boot/loader.conf; a line that it does not understand is reported and ends it."""
+    """Return the settings of the loader's files; a line that it does not understand is reported and ends its file."""
     found: dict[str, str] = {}
-    for number, line in enumerate((read(LOADER_CONF) or "").splitlines(), 1):
+    for pattern in LOADER_FILES:
+        for whole in sorted(glob.glob(f"{ROOT}{pattern}")):
+            _add_settings(found, whole.removeprefix(ROOT))
+    return found
+
+
+def _add_settings(found: dict[str, str], path: str) -> None:
+    for number, line in enumerate((read(path) or "").splitlines(), 1):
         text = line.partition("#")[0].strip()
         if not text:
             continue
@@ -93,10 +103,9 @@ def loader_settings() -> dict[str, str]:
         value = value.strip()
         quoted = len(value) >= 2 and value[0] == value[-1] == '"'
         if not equals or not name.strip() or (not quoted and (not value or '"' in value or " " in value)):
-            sys.stderr.write(f"{LOADER_CONF}: line {number}: syntax error\n")
-            return found
+            sys.stderr.write(f"{path}: line {number}: syntax error\n")
+            return
         found[name.strip()] = value[1:-1] if quoted else value
-    return found
 
 
 def _loaded(module: str) -> None:

@@ -13,7 +13,8 @@ from niclab.hosts.host_commands import HostCommands
 from niclab.hosts.parity import emulated
 
 LOADER_CONF = "/boot/loader.conf"
-"""Read by FreeBSD's loader, which takes the last of several values of a variable (loader.conf(5))."""
+LOADER_FILES = f"{LOADER_CONF} {LOADER_CONF}.d/*.conf {LOADER_CONF}.local"
+"""In the order of FreeBSD's loader, which takes the last of several values of a variable (loader.conf(5))."""
 _THERE, _ABSENT = "@ there\n", "@ absent\n"
 
 
@@ -29,13 +30,11 @@ class BootFile:
 
         The file is there as a whole at any time: power may be cut while it is written.
         """
+        path, draft = shlex.quote(self.path), shlex.quote(f"{self.path}.niclab")
         if self.text is None:
-            return f"rm -f {self.path} && sync"
-        draft = f"{self.path}.niclab"
-        keep_mode = f"{{ [ ! -e {self.path} ] || cp -p {self.path} {draft}; }}"
-        return (
-            f"{keep_mode} && printf %s {shlex.quote(self.text)} > {draft} && sync && mv -f {draft} {self.path} && sync"
-        )
+            return f"rm -f {path} && sync"
+        keep_mode = f"{{ [ ! -e {path} ] || cp -p {path} {draft}; }}"
+        return f"{keep_mode} && printf %s {shlex.quote(self.text)} > {draft} && sync && mv -f {draft} {path} && sync"
 
 
 def showing(path: str) -> str:
@@ -44,7 +43,8 @@ def showing(path: str) -> str:
     Args:
         path: The file.
     """
-    return f"if [ -e {path} ]; then echo '{_THERE.strip()}' && cat {path}; else echo '{_ABSENT.strip()}'; fi"
+    word = shlex.quote(path)
+    return f"if [ -e {word} ]; then echo '{_THERE.strip()}' && cat {word}; else echo '{_ABSENT.strip()}'; fi"
 
 
 def read_boot_file(path: str, text: str) -> BootFile:
@@ -65,7 +65,7 @@ def read_boot_file(path: str, text: str) -> BootFile:
 
 
 def loader_conf_with(text: str | None, module: str) -> str:
-    """Return the text of loader.conf with one entry that loads a module, in place of every other one for it.
+    """Return the text of a file of the loader with one entry that loads a module, in place of every other one for it.
 
     Args:
         text: The text of the file; None where there is none.
@@ -73,17 +73,6 @@ def loader_conf_with(text: str | None, module: str) -> str:
     """
     lines = [line for line in (text or "").splitlines() if _loader_value(line, module) is None]
     return "".join(f"{line}\n" for line in [*lines, f'{module}_load="YES"'])
-
-
-def is_in_loader_conf(text: str | None, module: str) -> bool:
-    """Tell whether loader.conf loads a module.
-
-    Args:
-        text: The text of the file; None where there is none.
-        module: Name of the module.
-    """
-    values = [value for line in (text or "").splitlines() if (value := _loader_value(line, module)) is not None]
-    return bool(values) and values[-1].upper() == "YES"
 
 
 def _loader_value(line: str, module: str) -> str | None:
@@ -145,22 +134,30 @@ class FreeBsdBoot(_Boot):
         """The entries that give a setting of the driver a value."""
         driver = re.escape(module_name(self.name, module).removeprefix("if_"))
         pattern = rf"^[[:space:]]*(hw\.{driver}|dev\.{driver}\.[0-9]+)\.{re.escape(name)}[[:space:]]*=.*"
-        files = f"{LOADER_CONF} {LOADER_CONF}.local /etc/sysctl.conf /etc/sysctl.conf.local"
-        return self._entries(pattern, files, name)
+        return self._entries(pattern, f"{LOADER_FILES} /etc/sysctl.conf /etc/sysctl.conf.local", name)
 
-    @emulated(f"the entry `NAME_load` of {LOADER_CONF}")
+    @emulated("the last entry `NAME_load` in the files of loader.conf(5)")
     def is_set_to_load(self, module: str) -> bool:
         """Does the loader load the module at boot?"""
-        return is_in_loader_conf(self._file(LOADER_CONF).text, module_name(self.name, module))
+        return self._entry(module_name(self.name, module))[1].upper() == "YES"
 
-    @emulated(f"one entry `NAME_load` of {LOADER_CONF}")
+    @emulated("one entry `NAME_load` in the file that has the last one")
     def set_to_load(self, module: str) -> None:
         """Have the module loaded at boot, from the next one on."""
-        text = loader_conf_with(self._file(LOADER_CONF).text, module_name(self.name, module))
-        self._run(BootFile(LOADER_CONF, text).writing())
+        name = module_name(self.name, module)
+        path, _ = self._entry(name)
+        self._run(BootFile(path, loader_conf_with(self._file(path).text, name)).writing())
 
-    @emulated(f"{LOADER_CONF} as a whole")
+    @emulated("the file that has the last entry, as a whole")
     def restoring(self, module: str) -> str:
         """A command that brings the entries back to what they are now."""
-        module_name(self.name, module)
-        return self._file(LOADER_CONF).writing()
+        return self._file(self._entry(module_name(self.name, module))[0]).writing()
+
+    def _entry(self, name: str) -> tuple[str, str]:
+        """The file with the entry of a module that counts, and its value; where the lab's would go without one."""
+        found = (LOADER_CONF, "")
+        for entry in self._entries(rf"^[[:space:]]*{re.escape(name)}_load[[:space:]]*=.*", LOADER_FILES, name):
+            path, _, line = entry.partition(":")
+            if (value := _loader_value(line, name)) is not None:
+                found = (path, value)
+        return found
