@@ -31,4 +31,8 @@ static const char *const tests[] = {
 	"Link test",
 };
 
+/* Parameters: be_main.c. */
+VNET_PARAM(num_vfs, "0", 0444);
+VNET_PARAM(rx_frag_size, "2048", 0444);
+
 VNET_DRIVER(be2net, "Emulex OneConnect NIC Driver", "Emulex Corporation");

@@ -41,4 +41,12 @@ static const char *const tests[] = {
 	"link_test (online)",
 };
 
+/* Parameters: bnx2x_main.c. */
+VNET_PARAM(num_queues, "0", 0444);
+VNET_PARAM(disable_tpa, "0", 0444);
+VNET_PARAM(int_mode, "0", 0444);
+VNET_PARAM(dropless_fc, "0", 0444);
+VNET_PARAM(mrrs, "-1", 0444);
+VNET_PARAM(debug, "0", 0444);
+
 VNET_DRIVER(bnx2x, "QLogic BCM57710/57711/57711E/57712/57712_MF/57800/57800_MF/57810/57810_MF/57840/57840_MF Driver", "Eliezer Tamir");

@@ -29,4 +29,8 @@ static const char *const tests[] = {
 	"Loop back test (online)",
 };
 
+/* Parameters: cxgb4_main.c. rx_dma_offset is not among them any more. */
+VNET_PARAM(msi, "2", 0644);
+VNET_PARAM(select_queue, "0", 0644);
+
 VNET_DRIVER(cxgb4, "Chelsio T4/T5/T6 Network Driver", "Chelsio Communications");

@@ -32,4 +32,11 @@ static const char *const tests[] = {
 	"phy",
 };
 
+/* Parameters: siena/efx.c, efx_channels.c, rx_common.c. */
+VNET_PARAM(interrupt_mode, "0", 0444);
+VNET_PARAM(rss_cpus, "0", 0444);
+VNET_PARAM(rx_refill_threshold, "0", 0444);
+VNET_PARAM(irq_adapt_low_thresh, "8000", 0644);
+VNET_PARAM(irq_adapt_high_thresh, "16000", 0644);
+
 VNET_DRIVER(sfc_siena, "Solarflare network driver", "Solarflare Communications and Michael Brown");

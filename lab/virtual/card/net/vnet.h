@@ -245,6 +245,21 @@ extern const struct pci_error_handlers vnet_errors;
 #define VNET_MODULE_VERSION MODULE_VERSION(DRV_VERSION)
 #endif
 
+/* A parameter that is shown. What the driver does with any value but its default is not modelled, so it takes no other. */
+static inline int vnet_param_get(char *buffer, const struct kernel_param *param)
+{
+	return scnprintf(buffer, PAGE_SIZE, "%s\n", (const char *)param->arg);
+}
+
+static inline int vnet_param_set(const char *value, const struct kernel_param *param)
+{
+	return sysfs_streq(value, param->arg) ? 0 : -EINVAL;
+}
+
+static const struct kernel_param_ops vnet_param_ops __maybe_unused = { .get = vnet_param_get, .set = vnet_param_set };
+
+#define VNET_PARAM(name_, default_, mode_) module_param_cb(name_, &vnet_param_ops, (void *)default_, mode_)
+
 #define VNET_DRIVER(id, description_, author_)							\
 	static const struct vnet_driver id##_vnet = {						\
 		.name = #id, .version = DRV_VERSION, .owner = THIS_MODULE,			\
