@@ -99,6 +99,21 @@ def test_data_that_come_through_one_port_alone_are_the_benchs_fault(connected: R
         judge(connected, answer)
 
 
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_switch_that_counts_late_is_waited_for(
+    connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, comes: bool
+) -> None:
+    monkeypatch.setattr(congested_loads, "COUNTED_WITHIN_S", 5.0 if comes else 0.0)
+    monkeypatch.setattr(congested_loads, "pause", lambda _: programs.catch_up())
+    programs.late = True
+    answer = measured(connected)
+    if comes:
+        judge(connected, answer)
+        return
+    with pytest.raises(BenchFault, match=r"peer\.p1: [0-9]+ bytes came from it into the switch; expected the"):
+        judge(connected, answer)
+
+
 @pytest.mark.parametrize("silent", ["sda", "sdi", "sdm"], ids=["base", "first source", "second source"])
 def test_counts_that_disagree_are_the_benchs_fault(
     connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, silent: str

@@ -218,7 +218,7 @@ class _Loads:
         for side in self.sides:
             side.client.check()
         damaged = tuple(f"{side.san.value}: {each}" for side in self.sides for each in side.client.damaged)
-        problems = () if damaged else tuple(self._contradictions(counter.since(before)))
+        problems = () if damaged else tuple(self._apart(lambda: counter.since(before)))
         return DisksLoaded(found, problems, damaged)
 
     def _turns(self, load: StorageLoad, measured: MeasuredPath, counter: SanCounter) -> Loaded:
@@ -261,6 +261,13 @@ class _Loads:
             if deadline.expired or not any(each.is_much for each in lost):
                 return counts, lost
             pause(min(1.0, deadline.left))
+
+    def _apart(self, counted: Callable[[], SanCounts]) -> list[str]:
+        """The contradictions, once the switch has had the time to count what came."""
+        deadline = Deadline(COUNTED_WITHIN_S)
+        while (problems := self._contradictions(counted())) and not deadline.expired:
+            pause(min(1.0, deadline.left))
+        return problems
 
     def _contradictions(self, counts: SanCounts) -> list[str]:
         """The points in which disks, targets, programs and the switch disagree, in words."""
