@@ -146,6 +146,17 @@ def test_damage_is_charged_to_whoever_damages_frames(
         judge(connected, answer)
 
 
+@pytest.mark.parametrize(("dead", "loads"), [("read", 0), ("random", 1)])
+def test_disks_that_are_gone_under_a_load_are_judged(
+    connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, dead: str, loads: int
+) -> None:
+    programs.dead = {dead}
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(Undecided, match=r"base SAN \(1:1\): .* 40 operations failed, .*nobody knows where"):
+        CongestedStorage().network_disks_should_lose_nothing_but_what_a_congested_switch_discards(VLAN, Profile.QUICK)
+    assert programs.ends == 2 and len(connected.notes.take_figures()) == loads
+
+
 def test_a_baseline_that_a_slow_target_may_miss_is_nobodys(connected: Run, programs: Programs) -> None:
     measured(connected)
     for day in (1, 2, 3, 4, 5, 6):
