@@ -61,6 +61,7 @@ class MultipathStorage(BenchLibrary):
         Raises:
             CardFailure: They do not in time, and a path carries no pings.
             Undecided: They do not in time, though both paths carry pings, or a server stood still.
+            BenchFault: Peer or switch keep the link of a path down that carries no pings.
         """
         self._failover(Cause.CABLE).require_ready()
 
@@ -75,7 +76,7 @@ class MultipathStorage(BenchLibrary):
             CardFailure: They do not in time, and the other path carries no pings.
             Undecided: They do not in time, though it does, or a server stood still.
             NotApplicable: The bench cannot let the link fail in this way.
-            BenchFault: Both ends show another cause of the lost link.
+            BenchFault: Both ends show another cause of it, or peer or switch keep the other link down.
         """
         self._failover(by).require_lost()
 
@@ -91,10 +92,9 @@ class MultipathStorage(BenchLibrary):
         Raises:
             CardFailure: Operations failed, waited for too long or are not done over the other path, which has a link
                 and carries no pings.
-            Undecided: The same though it does, a server stall may hide it in each of three measurements, or blocks
-                came back changed.
+            Undecided: The same though it does, a server stall may hide it three times, or blocks came back changed.
             NotApplicable: The bench cannot let the link fail in this way.
-            BenchFault: Both ends show another cause of the lost link, or a program fails.
+            BenchFault: Both ends show another cause of it, peer or switch keep the other link down, or a program fails.
         """
         self._failover(by).lost()
 

@@ -24,12 +24,14 @@ from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
 from niclab.storage import disk_workloads
 from niclab.storage.disk_counts import DiskCounts
+from niclab.storage.disk_loads import DiskClient
 from niclab.storage.disk_workloads import LoadsAnswer
 from niclab.storage.iscsi import iscsi_workloads
 from niclab.storage.nvme import nvme_workloads
 from niclab.storage.nvme.nvme_host import NvmeDisks
 from niclab.storage.storage_figures import Binding
 from niclab.storage.volumes import DiskTarget
+from niclab.traffic import WorthlessResult
 from niclab.traffic.runs.traffic_run import TrafficRun
 from Storage import Storage
 
@@ -41,21 +43,26 @@ ZERO = DiskCounts(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Program:
-    """The program on the dut, whose operations pass the ports of the fake bench."""
+    """The program on the dut, whose operations pass the ports of the fake bench.
+
+    ``dead_from``: the number of the step of a path from which on no operation ends.
+    """
 
     def __init__(self, bench: FakeBench) -> None:
         self.damaged = self.failed = 0
+        self.dead_from: int | None = None
         self.gone = list[str]()
         self.overhead = 1.05
         self.plans = list[dict[str, Any]]()
         self.total = {"bytes_read": 0, "bytes_written": 0}
-        self.ends = 0
+        self.ends = self.steps = 0
         self._bench, self._path, self._lasts_s = bench, 0, 1.0
         bench.ssh[Role.DUT].replies[COMMAND] = self._run
 
     def end(self) -> None:
         self.ends += 1
         self._path += 1
+        self.steps = 0
 
     def restart(self, lasts_s: float) -> None:
         """Begin with the first path again. ``lasts_s``: time of each load."""
@@ -73,13 +80,16 @@ class Program:
     def _said(self, load: str) -> dict[str, Any]:
         reads = {"fill": 0, "write": 0, "random": 134, "read": 16, "check": 80}[load]
         written = {"fill": 80, "write": 16, "random": 66, "read": 0, "check": 0}[load]
-        size = 8192 if load == "random" else 262144
+        size, failed = 8192 if load == "random" else 262144, self.failed
+        self.steps += 1
+        if self.dead_from is not None and self.steps >= self.dead_from:
+            reads, written, failed = 0, 0, 40
         said = {"reads": reads, "written": written, "bytes_read": reads * size, "bytes_written": written * size}
         for name in self.total:
             self.total[name] += said[name]
         return said | {
             "damaged": self.damaged,
-            "failed": self.failed,
+            "failed": failed,
             "elapsed_s": self._lasts_s,
             **TIMES,
             "example": "block 7",
@@ -181,6 +191,25 @@ def test_damage_is_charged_to_whoever_damages_frames(
     monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
     with pytest.raises(Undecided, match=r"2 (blocks|operations).*such as block 7.*nobody knows where"):
         judge(taken, answers)
+
+
+@pytest.mark.parametrize("step", [2, 4, 6], ids=["at once", "after two runs", "in the second load"])
+def test_disks_that_are_gone_under_a_load_are_judged(
+    program: Program, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Their operations failed: a run in which none ended is no reason to charge the bench."""
+    program.dead_from = step
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(Undecided, match=r"path a, iSCSI: .*: .* 40 operations failed, .*nobody knows where"):
+        Storage().iscsi_blocks_should_come_back(Profile.QUICK)
+    assert program.ends == 2
+
+
+def test_a_run_without_an_operation_is_worthless(taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert program
+    monkeypatch.setattr(DiskClient, "read", lambda *_: (_ for _ in ()).throw(WorthlessResult("worthless result")))
+    with pytest.raises(WorthlessResult):
+        measured(taken)
 
 
 def test_operations_that_fail_without_their_volume_are_the_benchs_fault(

@@ -32,6 +32,7 @@ from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder
 from niclab.storage.disk_program import SEQUENTIAL_BYTES
 from niclab.storage.resent import RESENT_PART, judged
 from niclab.storage.storage_figures import Binding, binding, ceilings
+from niclab.traffic import WorthlessResult
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.limit import LimitBudget
 from niclab.traffic.limits.measured_path import MeasuredPath
@@ -143,7 +144,7 @@ class LoadsAnswer(Answer):
 
     Attributes:
         subject: The path.
-        loads: Each load.
+        loads: Each load, but for those after all operations of one have failed.
         counts: What disks, target and TCP have counted.
         problems: Where counts disagree, in words.
         damaged: Data that were not those written, and operations that failed, in words.
@@ -282,15 +283,22 @@ class _Loads(DiskLoads):
     tell: Tell
 
     def asked(self, loads: Sequence[StorageLoad], is_first: bool) -> LoadsAnswer:
-        before = self.disks.look()
+        before, found = self.disks.look(), list[LoadFound]()
         self.client.fill()
-        found = tuple(self._counted(each, is_first) for each in (loads if is_first else loads[:1]))
+        try:
+            for load in loads if is_first else loads[:1]:
+                found.append(self._counted(load, is_first))
+        except WorthlessResult:
+            if not self.client.damaged:  # else what was damaged or failed is judged, though nothing more can be loaded
+                raise
         self.client.check()
         counts = self.disks.look().since(before)
         damaged = tuple(self.client.damaged)
         problems = [] if damaged else contradictions(counts, self.client.total, self.protocol.target_within)
         problems += [each for load in found for run in load.runs for each in too_much(run)] if not damaged else []
-        return LoadsAnswer(f"path {self.path.name}, {self.protocol.name}", found, counts, tuple(problems), damaged)
+        return LoadsAnswer(
+            f"path {self.path.name}, {self.protocol.name}", tuple(found), counts, tuple(problems), damaged
+        )
 
     def _counted(self, load: StorageLoad, is_first: bool) -> LoadFound:
         watch = standstill.watch(self.run)

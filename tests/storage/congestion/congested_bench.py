@@ -34,7 +34,8 @@ class Programs:
 
     ``resent``, ``discarded``, ``missed``: by each run on the congested SAN: segments that the peer sends again, frames
     that the switch discards, frames for which the dut's port has no room. ``strays``: data of the second port come
-    through the first one. ``meanwhile``: called by each run, with the disks' SAN: is it the congested one?
+    through the first one. ``dead``: loads by which all operations fail. ``late``: the switch counts what comes from the
+    peer when it has to catch up. ``meanwhile``: called by each run, with the disks' SAN: is it the congested one?
     """
 
     def __init__(self, bench: FakeBench, switch: FakeSwitch) -> None:
@@ -43,6 +44,8 @@ class Programs:
         self.sent = self.resent_until_now = self.ends = self.damaged = 0
         self.lasts_s = 1.0
         self.resent, self.discarded, self.missed, self.strays = 300, 300, 0, False
+        self.dead = set[str]()
+        self.late, self._behind = False, Counter[str]()
         self.meanwhile: Callable[[bool], object] = lambda _: None
         self._bench, self._switch = bench, switch
         bench.ssh[Role.DUT].replies[COMMAND] = self._run
@@ -62,6 +65,8 @@ class Programs:
         load = plan["load"]
         reads = {"fill": 0, "random": 136, "read": 16, "check": 80}[load]
         written = {"fill": 80, "random": 64, "read": 0, "check": 0}[load]
+        if load in self.dead:
+            reads = written = 0
         size = 8192 if load == "random" else 262144
         names = [disk.removeprefix("/dev/") for disk in plan["disks"]]
         for name in names:
@@ -69,10 +74,18 @@ class Programs:
             self.written[name] += written * size // len(names)
         for name in names:
             source = "peer.p1" if name in THERE and not self.strays else "peer.p0"
-            self._count(source, "ifHCInOctets", reads * size // len(names))
+            self._behind[source] += reads * size // len(names)
+        if not self.late:
+            self.catch_up()
         said = {"reads": reads, "written": written, "bytes_read": reads * size, "bytes_written": written * size}
         times = {"elapsed_s": self.lasts_s, "silent_s": 0.1, "slowest_s": 0.2}
-        return {**said, **times, "damaged": self.damaged, "failed": 0, "example": "block 7"}
+        return {**said, **times, "damaged": self.damaged, "failed": 40 * (load in self.dead), "example": "block 7"}
+
+    def catch_up(self) -> None:
+        """The switch counts what has come from the peer until now."""
+        for source, octets in self._behind.items():
+            self._count(source, "ifHCInOctets", octets)
+        self._behind.clear()
 
     def _run(self, _: str) -> str:
         plan = self.plans[-1]

@@ -99,6 +99,21 @@ def test_data_that_come_through_one_port_alone_are_the_benchs_fault(connected: R
         judge(connected, answer)
 
 
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_switch_that_counts_late_is_waited_for(
+    connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, comes: bool
+) -> None:
+    monkeypatch.setattr(congested_loads, "COUNTED_WITHIN_S", 5.0 if comes else 0.0)
+    monkeypatch.setattr(congested_loads, "pause", lambda _: programs.catch_up())
+    programs.late = True
+    answer = measured(connected)
+    if comes:
+        judge(connected, answer)
+        return
+    with pytest.raises(BenchFault, match=r"peer\.p1: [0-9]+ bytes came from it into the switch; expected the"):
+        judge(connected, answer)
+
+
 @pytest.mark.parametrize("silent", ["sda", "sdi", "sdm"], ids=["base", "first source", "second source"])
 def test_counts_that_disagree_are_the_benchs_fault(
     connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, silent: str
@@ -129,6 +144,17 @@ def test_damage_is_charged_to_whoever_damages_frames(
     monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
     with pytest.raises(Undecided, match=r"congested SAN \(2:1\): .*2 blocks.*nobody knows where"):
         judge(connected, answer)
+
+
+@pytest.mark.parametrize(("dead", "loads"), [("read", 0), ("random", 1)])
+def test_disks_that_are_gone_under_a_load_are_judged(
+    connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, dead: str, loads: int
+) -> None:
+    programs.dead = {dead}
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(Undecided, match=r"base SAN \(1:1\): .* 40 operations failed, .*nobody knows where"):
+        CongestedStorage().network_disks_should_lose_nothing_but_what_a_congested_switch_discards(VLAN, Profile.QUICK)
+    assert programs.ends == 2 and len(connected.notes.take_figures()) == loads
 
 
 def test_a_baseline_that_a_slow_target_may_miss_is_nobodys(connected: Run, programs: Programs) -> None:

@@ -312,6 +312,21 @@ def test_damage_and_counts_are_judged_with_both_settings(
         judge(connected, replace(answer, **{flow: replace(asked, damaged=("2 blocks",))}))
 
 
+def test_a_load_that_fails_in_one_session_is_compared_in_none(
+    connected: Run, programs: Programs, ports: Ports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(is_congested: bool) -> None:
+        ports.meanwhile(is_congested)
+        programs.dead = {"random"} if ports.pause("dut.p0")["tx"] else set()
+
+    programs.meanwhile = dies
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    answer = measured(connected)
+    assert [len(each.loads) for each in (answer.off, answer.on)] == [1, 1]
+    with pytest.raises(Undecided, match=r"flow control on: .* 40 operations failed"):
+        judge(connected, answer)
+
+
 def test_everything_of_each_session_counts(
     connected: Run, programs: Programs, ports: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,14 +31,14 @@ LOST, BACK = "path a lost by cable", "path a back"
 class Disks(LoadedDisks):
     """Two disks over each of two paths.
 
-    ``failed``: paths that fail though nobody has lost them; ``stays``: maps change no path; ``mute``: paths over which
-    pings are not answered.
+    ``failed``: paths that fail though nobody has lost them; ``left``: disks that are in no map; ``maps``: how many
+    there are; ``stays``: maps change no path; ``mute``: paths over which pings are not answered.
     """
 
     def __init__(self, bench: FakeBench) -> None:
         super().__init__(bench, GOOD)
-        self.failed, self.mute = set[str](), set[str]()
-        self.stays = False
+        self.failed, self.mute, self.left = set[str](), set[str](), set[str]()
+        self.maps, self.stays = 2, False
         self.carrier: Exception | None = None
         self.pinged = list[str]()
 
@@ -49,13 +49,13 @@ class Disks(LoadedDisks):
     def look(self, _: object) -> list[DiskMap]:
         bad = self.failed | self._bench.pulled()
         used = "a" if "a" not in bad or self.stays else "b"
-        disks = (("sda", "sdc"), ("sdb", "sdd"))
-        return [
-            DiskMap(
-                f"m{number}", 5120, first if used == "a" else second, {first: "a" not in bad, second: "b" not in bad}
-            )
-            for number, (first, second) in enumerate(disks)
-        ]
+        disks = (("sda", "sdc"), ("sdb", "sdd"))[: self.maps]
+        found = list[DiskMap]()
+        for number, (first, second) in enumerate(disks):
+            active = {first: "a" not in bad, second: "b" not in bad}
+            held = {disk: is_active for disk, is_active in active.items() if disk not in self.left}
+            found.append(DiskMap(f"m{number}", 5120, first if used == "a" else second, held))
+        return found
 
     def answers(self, _: object, ports: list[Any]) -> None:
         self.pinged += [port.name for port in ports]
@@ -215,6 +215,38 @@ def test_a_path_that_fails_by_itself_is_seen_before(connected: Disks, mute: bool
     with pytest.raises(CardFailure if mute else Undecided, match="map m0 uses path a, failed: path b; expected path a"):
         MultipathStorage().both_paths_of_the_disks_should_be_ready()
     assert connected.pinged[:2] == ["dut.p0", "peer.p0"]
+
+
+def test_a_map_without_a_disk_of_the_other_path_is_not_ready(connected: Disks) -> None:
+    connected.left = {"sdd"}
+    with pytest.raises(Undecided, match=r"map m1 uses path a, has no disk of path b; expected path a within 0\.05 s"):
+        MultipathStorage().both_paths_of_the_disks_should_be_ready()
+    assert connected.pinged == ["dut.p0", "peer.p0", "dut.p1", "peer.p1"]
+
+
+def test_a_map_may_lack_the_disk_of_a_path_that_is_lost(taken: Run, connected: Disks) -> None:
+    disks = taken.part(MultipathDisks)
+    disks.lose(Cause.CABLE, connected.did.append)
+    connected.left = {"sda"}
+    assert disks.not_on(disks.other) == []
+
+
+@pytest.mark.parametrize("maps", [0, 1])
+def test_a_map_that_is_gone_uses_no_path(connected: Disks, maps: int) -> None:
+    connected.maps = maps
+    with pytest.raises(Undecided, match=rf"dut: has no map m{maps}; expected path a within 0\.05 s"):
+        MultipathStorage().both_paths_of_the_disks_should_be_ready()
+
+
+def test_a_path_whose_link_the_peer_keeps_down_is_the_benchs_fault(bench: FakeBench, connected: Disks) -> None:
+    connected.failed, connected.mute = {"b"}, {"b"}
+    bench.nic("peer.p1").admin_up = False
+    words = r"failed: path b; .*\n.*0 of 10 pings answered\npath b is down: partner-link \("
+    with pytest.raises(BenchFault, match=words):
+        MultipathStorage().both_paths_of_the_disks_should_be_ready()
+    bench.nic("dut.p1").admin_up = False
+    with pytest.raises(CardFailure, match=r"path b is down: own-link and partner-link \("):
+        MultipathStorage().both_paths_of_the_disks_should_be_ready()
 
 
 def test_another_cause_of_the_loss_is_the_benchs_fault(connected: Disks, monkeypatch: pytest.MonkeyPatch) -> None:

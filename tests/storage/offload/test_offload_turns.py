@@ -182,6 +182,14 @@ def test_transfers_that_a_setting_cuts_are_the_benchs(disks: Disks) -> None:
         check()
 
 
+@pytest.mark.parametrize(("setting", "error"), [(51, BenchFault), (52, CardFailure)])
+def test_a_setting_cuts_by_less_than_a_kib_as_well(disks: Disks, setting: int, error: type) -> None:
+    disks.setting = setting  # 5 commands for 256 KiB take 51.2 KiB each
+    disks.commands = lambda record, load: 6 if record != "default" and load != "random" else 1
+    with pytest.raises(error, match=f"allows {setting} KiB, their driver 63 KiB"):
+        check()
+
+
 def test_transfers_that_the_driver_does_not_take_are_no_setting(disks: Disks) -> None:
     disks.commands, disks.setting, disks.driver = cut, 16, 16
     with pytest.raises(CardFailure, match="their driver 16 KiB"):

@@ -22,7 +22,7 @@ from niclab.run.watching import standstill
 from niclab.storage import damage, resent
 from niclab.storage.congestion import pause_frames
 from niclab.storage.congestion.congested_answer import CongestedAnswer, San
-from niclab.storage.congestion.congested_runs import CongestedRun, DisksLoaded, Loaded, Turns, answered
+from niclab.storage.congestion.congested_runs import CongestedRun, DisksLoaded, Loaded, Turns, answered, of_all
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.losses import Lost, lost_of
 from niclab.storage.congestion.pause_frames import PortPauses
@@ -35,6 +35,7 @@ from niclab.storage.iscsi.iscsi_initiator import attached
 from niclab.storage.iscsi.iscsi_target import offering
 from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.storage.volumes import VOLUMES
+from niclab.traffic import WorthlessResult
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import endpoints, experiment
 from niclab.traffic.runs.measuring import Session
@@ -75,7 +76,8 @@ def measure(run: Run, vlan: int, profile: Profile, tell: Tell) -> CongestedAnswe
     loads, san, turns = require_loads(run), CongestedSan.of(run), TURNS[profile]
     with san.laid(run, vlan):
         measured = look_before(run, san, loads)
-        return answered(run, san, measured, turns, [load_disks(run, san, measured, turns, tell)])
+        made = [load_disks(run, san, measured, turns, tell)]
+        return answered(run, san, of_all(measured, made), turns, made)
 
 
 def require_loads(run: Run) -> list[StorageLoad]:
@@ -214,11 +216,17 @@ class _Loads:
         before = counter.look()
         for side in self.sides:
             side.client.fill()
-        found = {load: self._turns(load, each, counter) for load, each in measured.items()}
+        found = dict[StorageLoad, Loaded]()
+        try:
+            for load, each in measured.items():
+                found[load] = self._turns(load, each, counter)
+        except WorthlessResult:
+            if not any(side.client.damaged for side in self.sides):  # else what was damaged or failed is judged
+                raise
         for side in self.sides:
             side.client.check()
         damaged = tuple(f"{side.san.value}: {each}" for side in self.sides for each in side.client.damaged)
-        problems = () if damaged else tuple(self._contradictions(counter.since(before)))
+        problems = () if damaged else tuple(self._apart(lambda: counter.since(before)))
         return DisksLoaded(found, problems, damaged)
 
     def _turns(self, load: StorageLoad, measured: MeasuredPath, counter: SanCounter) -> Loaded:
@@ -261,6 +269,13 @@ class _Loads:
             if deadline.expired or not any(each.is_much for each in lost):
                 return counts, lost
             pause(min(1.0, deadline.left))
+
+    def _apart(self, counted: Callable[[], SanCounts]) -> list[str]:
+        """The contradictions, once the switch has had the time to count what came."""
+        deadline = Deadline(COUNTED_WITHIN_S)
+        while (problems := self._contradictions(counted())) and not deadline.expired:
+            pause(min(1.0, deadline.left))
+        return problems
 
     def _contradictions(self, counts: SanCounts) -> list[str]:
         """The points in which disks, targets, programs and the switch disagree, in words."""

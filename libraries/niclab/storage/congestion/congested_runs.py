@@ -71,11 +71,26 @@ class Loaded:
 
 @dataclass(frozen=True)
 class DisksLoaded:
-    """All loads on both SANs in one session of each, with what contradicts and what is damaged, in words."""
+    """All loads on both SANs in one session of each, with what contradicts and what is damaged, in words.
+
+    ``loads``: without those after all operations of one have failed.
+    """
 
     loads: Mapping[StorageLoad, Loaded]
     problems: tuple[str, ...]
     damaged: tuple[str, ...]
+
+
+def of_all(
+    measured: Mapping[StorageLoad, MeasuredPath], made: Sequence[DisksLoaded]
+) -> dict[StorageLoad, MeasuredPath]:
+    """Return the loads that were made each time.
+
+    Args:
+        measured: Both servers before each load.
+        made: What was loaded.
+    """
+    return {load: path for load, path in measured.items() if all(load in each.loads for each in made)}
 
 
 def answered(
@@ -91,7 +106,7 @@ def answered(
     Args:
         run: The current run.
         san: The paths.
-        measured: Both servers before each load.
+        measured: Both servers before each load that was made each time.
         turns: The runs of each load in each of ``made``.
         made: What was loaded.
         state: The state of the ports meanwhile, where it is not as they are set up.

@@ -23,7 +23,7 @@ from niclab.settings import mtu
 from niclab.settings.held import held
 from niclab.storage.congestion import congested_loads, pause_frames
 from niclab.storage.congestion.congested_loads import load_disks, look_before, require_loads
-from niclab.storage.congestion.congested_runs import DisksLoaded, Turns, answered
+from niclab.storage.congestion.congested_runs import DisksLoaded, Turns, answered, of_all
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.flow_answer import FlowAnswer, FlowControl, Unasked
 from niclab.storage.congestion.pause_frames import PortPauses
@@ -84,7 +84,8 @@ def measure(run: Run, vlan: int, profile: Profile, tell: Tell) -> FlowAnswer:
                     made[flow].append(load_disks(run, san, measured, plan.turns, tell))
                     if flow is FlowControl.OFF:
                         unasked.append(_settled(run, san).since(before).sent)
-        off, on = (answered(run, san, measured, plan.turns, made[flow], flow.value) for flow in FlowControl)
+        loaded = of_all(measured, [each for sessions in made.values() for each in sessions])
+        off, on = (answered(run, san, loaded, plan.turns, made[flow], flow.value) for flow in FlowControl)
     port = run.bench.end(san.first, Role.DUT)
     answer = FlowAnswer(off, on, Unasked(port.place, counter, tuple(unasked)), tuple(kept))
     for figure in answer.figures():

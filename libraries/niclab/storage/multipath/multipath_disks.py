@@ -66,6 +66,7 @@ class MultipathDisks:
         self._undoing = ExitStack()
         self._client: DiskClient | None = None
         self._disks: dict[str, tuple[str, ...]] = {}
+        self._maps: tuple[str, ...] = ()
         self._lost: Loss | None = None
 
     def connect(self) -> None:
@@ -89,10 +90,10 @@ class MultipathDisks:
             second = undoing.enter_context(offering_too(run, paths[1], first))
             for path, target in zip(paths, (first, second), strict=True):
                 self._disks[path.name] = undoing.enter_context(attached(run, path, target, settings=_SETTINGS))
-            maps = undoing.enter_context(multipath_maps.mapped(run, [*self._disks.values()], first.address))
+            self._maps = undoing.enter_context(multipath_maps.mapped(run, [*self._disks.values()], first.address))
             agent = DiskAgent(run.server(Role.DUT))
             undoing.callback(agent.end)  # before the maps: it has them open
-            self._client = DiskClient(agent, [f"mapper/{name}" for name in maps], secrets.token_hex(8))
+            self._client = DiskClient(agent, [f"mapper/{name}" for name in self._maps], secrets.token_hex(8))
             run.part(Witnesses).begin()
             self._undoing = undoing.pop_all()
 
@@ -187,7 +188,7 @@ class MultipathDisks:
             self._lost = None
 
     def not_on(self, path: BenchPath) -> list[str]:
-        """Wait until all maps use a path, and have no failed path but one that is lost.
+        """Wait until all maps are there and use a path, and lack no path but one that is lost.
 
         Args:
             path: The path.
@@ -212,11 +213,17 @@ class MultipathDisks:
         return []
 
     def _wrong(self, path: BenchPath) -> list[str]:
-        dut, by_disk = self._run.server(Role.DUT), {disk: name for name, disks in self._disks.items() for disk in disks}
-        wrong, lost = list[str](), self._lost.path.name if self._lost else ""
-        for each in multipath_maps.look(dut):
-            failed = sorted(by_disk[disk] for disk, is_active in each.active.items() if not is_active)
-            if by_disk[each.used] != path.name or [name for name in failed if name != lost]:
+        dut, lost = self._run.server(Role.DUT), self._lost.path.name if self._lost else ""
+        maps, wrong = {each.name: each for each in multipath_maps.look(dut)}, list[str]()
+        for name, disks in zip(self._maps, zip(*self._disks.values(), strict=True), strict=True):
+            if name not in maps:
+                wrong.append(f"{dut.name}: has no map {name}")
+                continue
+            found, by_disk = maps[name], dict(zip(disks, self._disks, strict=True))
+            failed = sorted(by_disk[disk] for disk, is_active in found.active.items() if not is_active)
+            gone = sorted(by_disk[disk] for disk in disks if disk not in found.active)
+            if by_disk[found.used] != path.name or {*failed, *gone} - {lost}:
                 words = f", failed: path {' and '.join(failed)}" if failed else ""
-                wrong.append(f"{dut.name}: map {each.name} uses path {by_disk[each.used]}{words}")
+                words += f", has no disk of path {' and '.join(gone)}" if gone else ""
+                wrong.append(f"{dut.name}: map {name} uses path {by_disk[found.used]}{words}")
         return wrong

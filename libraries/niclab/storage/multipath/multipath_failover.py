@@ -10,9 +10,11 @@ from niclab.bench.records import BenchPath
 from niclab.card import StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import CardFailure, Undecided
+from niclab.core.verdict import CardFailure, Trouble, Undecided, blame
 from niclab.core.wait import pause
 from niclab.links import carrier, link_checks
+from niclab.links.diagnosis import Reason
+from niclab.links.witness import Witnesses
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage.failover.disk_stalls import require_whole, stall, usual_ms
@@ -50,7 +52,8 @@ class MultipathFailover:
         Raises:
             CardFailure: They do not in time, and a path carries no pings.
             Undecided: They do not in time, though both paths carry pings, or a server stood still.
-            BenchFault: The path cannot be restored, or a server does not answer.
+            BenchFault: The path cannot be restored, peer or switch keep the link of a path down that carries no pings,
+                or a server does not answer.
         """
         self._disks.restore()
         for problem in self._disks.not_on(self._disks.preferred):
@@ -65,7 +68,8 @@ class MultipathFailover:
             CardFailure: They do not in time, and the other path carries no pings.
             Undecided: They do not in time, though it does, or a server stood still.
             NotApplicable: The bench cannot let the link fail in this way.
-            BenchFault: Both ends show another cause of the lost link, or a server does not answer.
+            BenchFault: Both ends show another cause of the lost link, peer or switch keep that of the other path down,
+                or a server does not answer.
         """
         self.require_ready()
         self._disks.lose(self.links.cause, self.links.say)
@@ -82,7 +86,8 @@ class MultipathFailover:
                 that carries no pings.
             Undecided: The same though it does, a server stall may hide it, or blocks came back changed.
             NotApplicable: The bench cannot let the link fail in this way.
-            BenchFault: Both ends show another cause of the lost link, or a program fails.
+            BenchFault: Both ends show another cause of the lost link, peer or switch keep that of the other path down,
+                or a program fails.
         """
         usual = self._filled()
 
@@ -179,5 +184,10 @@ class MultipathFailover:
         """Require that a path carries pings, where something went wrong that it may have caused."""
         try:
             link_checks.require_answers(self.run, self._disks.ends(path))
-        except (CardFailure, Undecided) as error:
-            raise type(error)(f"{problem}\n{error}") from error
+        except Undecided as error:
+            raise Undecided(f"{problem}\n{error}") from error
+        except CardFailure as error:
+            text, found = f"{problem}\n{error}", self.run.part(Witnesses).ask(path)
+            if found.reasons == (Reason.NO_LOSS,):
+                raise CardFailure(text) from error
+            blame([Trouble(f"{text}\npath {path.name} is down: {found}", found.is_of_card)])

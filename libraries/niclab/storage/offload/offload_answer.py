@@ -87,13 +87,8 @@ class Transfers:
 
     @property
     def is_set_short(self) -> bool:
-        """Does a setting of the disks cut them, below what their driver takes and what they may be?"""
-        return any(each.may_kib < min(each.can_kib, self.wanted_bytes >> 10) for each in self.made)
-
-    @property
-    def wanted_bytes(self) -> int:
-        """Data of a command where an operation takes the most of them."""
-        return self.size // self.most
+        """Does a setting of the disks cut them, below what their driver takes, into more than an operation may take?"""
+        return any(each.may_kib < each.can_kib and self.most * (each.may_kib << 10) < self.size for each in self.made)
 
     @property
     def size(self) -> int:

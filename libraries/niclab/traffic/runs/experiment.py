@@ -86,7 +86,8 @@ def show(answer: Answer, reporter: Reporter) -> None:
     for chart in charts:
         reporter.chart(chart)
     text = json.dumps(as_json(runs), indent=2, ensure_ascii=False)
-    reporter.attach(f"{charts[0].title}.json", text, "application/json")
+    if charts:  # there are none where nothing could be measured
+        reporter.attach(f"{charts[0].title}.json", text, "application/json")
 
 
 def judge(notes: RunNotes, answers: Sequence[Answer]) -> None:
