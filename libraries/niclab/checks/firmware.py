@@ -168,12 +168,10 @@ class FirmwareChange:
         problems, unjudged = list[str](), list[str]()
         for port, _, _ in self._ports():
             try:
-                found = self.version_of(port)
+                if (found := self.version_of(port)) != wanted:
+                    problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
             except Undecided as error:
                 unjudged.append(str(error))
-                continue
-            if found != wanted:
-                problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
         fail_with(problems)
         if unjudged:
             raise Undecided("\n".join(unjudged))
@@ -260,12 +258,9 @@ class FirmwareChange:
         return self._run.card.name
 
     def _undone_by(self) -> list[Entry]:
-        """The entries that bring the former firmware back, the newest first: images before what makes them run.
-
-        Also those of wrong images that were offered, where nobody knows whether the card took them.
-        """
-        pending = self._run.journal.pending()
-        return [each for each in pending if each.subject.endswith((" firmware", " image")) or each.subject == ACTIVATION]
+        """The entries that bring the former firmware back, the newest first: images before what makes them run."""
+        ends = (" firmware", " image", ACTIVATION)
+        return [each for each in self._run.journal.pending() if each.subject.endswith(ends)]
 
     @property
     def _former(self) -> str:
