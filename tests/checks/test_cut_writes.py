@@ -219,10 +219,11 @@ def test_a_missing_firmware_file_of_the_driver_is_the_benchs(bench: FakeBench, w
         Power().firmware_should_be_writable_after_power_loss()
 
 
-def test_a_port_that_shows_no_firmware_wants_one_and_gets_it(writing: Writing) -> None:
+def test_a_port_that_shows_no_firmware_wants_one_and_gets_it(bench: FakeBench, writing: Writing) -> None:
     writing.fault = "silent"
     with pytest.raises(Undecided, match=r"dut\.p0 .* reports no firmware version|dut\.p1"):
         Power().firmware_should_be_writable_after_power_loss()
+        bench.nic("dut.p1").info = replace(bench.nic("dut.p1").info, firmware="2.2-0")
         Firmware().firmware_should_run(Which.OTHER)
     assert "flash enp1s0 fw-2.2-0.bin" in writing.settings.told
 

@@ -163,6 +163,21 @@ def test_a_file_that_somebody_changed_leaves_the_package_undecided(settings: Fak
         DriverPackages().driver_package_should_be_installed(REQUIRED)
 
 
+@pytest.mark.parametrize("lists", ["required", "as on the sheet"])
+def test_a_wrong_version_counts_more_than_a_file_that_somebody_changed(
+    bench: FakeBench, settings: FakeSettings, taken: Run, lists: str
+) -> None:
+    bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))
+    taken.card = bench.load()[1]
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "9.9", "amd64", "installed")
+    settings.changed = (ChangedFile("/usr/share/x", False),)
+    with pytest.raises(CardFailure, match=r"^dut: package e1000e-modules is 9\.9; expected (3\.8\.7|another) \(sheet"):
+        if lists == "required":
+            DriverPackages().driver_package_should_be_installed(REQUIRED)
+        else:
+            Driver().package_should_be_as_on_the_sheet()
+
+
 KEY = "a3e07a792e450a70"
 
 
@@ -291,6 +306,24 @@ def test_a_driver_that_is_not_the_kernels_is_wrong(bench: FakeBench, settings: F
         nic = bench.dut.nics[0]
         nic.info, words = replace(nic.info, version="3.8.7"), "reports driver version 3.8.7, the kernel is 6"
     with pytest.raises(CardFailure, match=words):
+        DriverPackages().driver_should_be_of_the_kernel()
+
+
+def test_a_driver_that_is_not_the_kernels_is_wrong_where_the_system_knows_no_build(
+    bench: FakeBench, settings: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FreeBSD's kernel names no build of a module."""
+    assert settings.packages == {}
+    runs(bench, None)
+
+    def not_known(module: str) -> bool | None:
+        raise NotApplicable(f"is {module} in memory the file on disk?")
+
+    monkeypatch.setattr(bench.dut, "is_build_on_disk", not_known)
+    with pytest.raises(NotApplicable, match="is e1000e in memory the file on disk"):
+        DriverPackages().driver_should_be_of_the_kernel()
+    bench.dut.file = replace(bench.dut.file, filename="/boot/modules/e1000e.ko")
+    with pytest.raises(CardFailure, match=r"module e1000e is /boot/modules/e1000e\.ko; expected the kernel's own"):
         DriverPackages().driver_should_be_of_the_kernel()
 
 

@@ -156,6 +156,19 @@ def test_firmware_that_does_not_become_active_is_wrong(settings: FakeSettings) -
     assert str(caught.value) == "dut.p0 (0000:01:00.0) runs firmware 2.1-0; expected 2.2-0"
 
 
+def test_a_port_that_shows_no_firmware_hides_no_other_one(bench: FakeBench, settings: FakeSettings) -> None:
+    firmware = Firmware()
+    firmware.write_other_firmware()
+    settings.activate()
+    silent, other = bench.dut.nics
+    silent.info = replace(silent.info, firmware=None)
+    with pytest.raises(Undecided, match=r"^dut\.p0 \(0000:01:00\.0\) reports no firmware version$"):
+        firmware.firmware_should_run(Which.OTHER)
+    other.info = replace(other.info, firmware="2.1-0")
+    with pytest.raises(CardFailure, match=r"^dut\.p1 \(0000:02:00\.0\) runs firmware 2\.1-0; expected 2\.2-0$"):
+        firmware.firmware_should_run(Which.OTHER)
+
+
 def test_a_write_that_fails_is_wrong_and_stays_in_the_journal(settings: FakeSettings, taken: Run) -> None:
     settings.faults.add("flash fails")
     with pytest.raises(CardFailure, match=r"refused firmware image fw-2\.2-0\.bin: input/output error"):

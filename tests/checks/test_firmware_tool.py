@@ -131,6 +131,40 @@ def test_a_tool_that_fails_may_have_written(settings: FakeSettings, taken: Run) 
     assert left == ["elxflash enp1s0 fw-2.1-0.bin", "reboot"]
 
 
+def test_a_wrong_image_that_a_failing_tool_has_written_is_the_cards(
+    settings: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_with = settings.write_with
+
+    def fails(tool: object, iface: str, address: str, file: str) -> ToolRun:
+        said = write_with(tool, iface, address, file)  # type: ignore[arg-type]
+        return FAILED if file == "foreign.bin" else said
+
+    settings.faults |= {"takes any image", "takes it at once"}
+    monkeypatch.setattr(settings.host, "write_with", fails)
+    with pytest.raises(CardFailure, match=r"^dut\.p0 \(\S+\) shows firmware 6\.6-6 after foreign\.bin, before 2\.1-0"):
+        Firmware().foreign_image_should_be_refused()
+
+
+def test_a_wrong_image_of_which_nobody_knows_is_replaced_after_the_test(
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart may come next, and would let it run."""
+    before, write_with = taken.journal.pending(), settings.write_with
+    monkeypatch.setattr(
+        settings.host,
+        "write_with",
+        lambda *asked: FAILED if asked[-1] == "foreign.bin" else write_with(*asked),
+    )
+    with pytest.raises(Undecided, match="no adapter found"):
+        Firmware().foreign_image_should_be_refused()
+    assert taken.journal.pending() != before
+    Firmware().put_firmware_back()
+    assert settings.told[-1].endswith("enp1s0 fw-2.1-0.bin")
+    assert [line for line in settings.told if "foreign" in line] == []
+    assert taken.journal.pending() == before
+
+
 def test_a_program_that_the_tool_needs_and_does_not_find_is_the_benchs(settings: FakeSettings, taken: Run) -> None:
     before = taken.journal.pending()
     settings.programs.remove("bash")

@@ -232,6 +232,17 @@ def test_a_driver_is_loaded_again_where_a_file_of_it_is_left(tmp_path: Path, pre
     assert (done.returncode, done.stdout.split()) == (0, ["unloaded", *(["loaded"] if present else [])])
 
 
+def test_a_package_that_is_not_removed_leaves_the_undo_undone() -> None:
+    dut, _ = host({})
+    tools = (
+        "pkg() { return 1; }; pkg_info() { echo oce-4.2; }; pkg_delete() { return 1; }; sysctl() { :; }; sync() { :; };"
+        " kldstat() { :; }; kldunload() { echo unloaded; };"
+    )
+    command = f"{tools} {dut.undo.package('oce', None, 'oce')}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+
+
 def test_the_outer_one_of_two_tags_is_not_applicable() -> None:
     dut, shell = host({})
     with pytest.raises(NotApplicable, match=r"^dut: VLAN oce0\.3: FreeBSD's vlan\(4\) has no tag 802\.1ad before"):

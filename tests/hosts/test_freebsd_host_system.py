@@ -283,7 +283,7 @@ def test_firmware() -> None:
             "sysctl dev.t5nex.0": T5NEX,
             "sysctl -n dev.cxl.0.%parent": "t5nex0\n",
             loading: ["", failed("cxgbetool: Invalid argument\n"), failed("sh: cxgbetool: not found\n", 127)],
-            "test -f /boot/firmware/t5fw.bin": ["", failed(""), failed("", 2)],
+            "test -f /boot/firmware/t5fw.bin": ["", failed(""), failed("", 2), "", "", ""],
             "test -f /boot/modules/t5fw.ko": failed(""),
         }
     )
@@ -297,6 +297,22 @@ def test_firmware() -> None:
     assert dut.undo.firmware("cxl0", "t5fw.bin") == loading
     with pytest.raises(NotApplicable, match=r"^dut: FreeBSD has no tool that writes firmware of sfxge cards$"):
         dut.firmware.flash("sfxge0", "sfn.bin")
+
+
+def test_an_image_that_is_there_as_a_module_alone_is_not_offered_to_a_card_that_takes_files() -> None:
+    """Its tool says of a missing file what sounds like a refusal of the card."""
+    dut, shell = host(
+        {
+            "pciconf -l": pciconf(),
+            "sysctl dev.t5nex.0": T5NEX,
+            "sysctl -n dev.cxl.0.%parent": "t5nex0\n",
+            "cxgbetool t5nex0 loadfw ...": failed("cxgbetool: open: No such file or directory\n"),
+            "test -f /boot/firmware/t5fw.bin": failed(""),
+        }
+    )
+    with pytest.raises(BenchFault, match=r"^dut: firmware image /boot/firmware/t5fw\.bin is missing; expected"):
+        dut.firmware.flash("cxl0", "t5fw.bin")
+    assert not [command for command in shell.commands if command.startswith("cxgbetool")]
 
 
 def test_firmware_that_the_driver_writes_of_a_module() -> None:

@@ -22,6 +22,7 @@ from niclab.hosts.host_records import LoadedModule, ModuleState
 from niclab.hosts.settings.ethtool_records import Feature, Features
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
+from niclab.settings import tcp_offload
 from niclab.settings.tcp_offload import Mode
 from niclab.traffic.effects import offload_cpu
 from niclab.traffic.limits import bottleneck
@@ -65,6 +66,8 @@ class CardTcp:
     loads: bool = True
     samples: bool = True
     before: int = 2
+    going: int = 0
+    """Those of others that go while traffic runs."""
     running: int = 0
     buffers: int = 100
     busy: Callable[[Mode], None] = lambda _: None
@@ -100,6 +103,7 @@ class CardTcp:
     def traffic(self, command: str, octets: int) -> None:
         """A client has run."""
         self.busy(self.mode())
+        self.before, self.going = self.before - self.going, 0
         parallel = re.findall(r"--parallel (\d+)", command)
         count = int(parallel[0]) if parallel else 1
         lost = self.lost if count >= self.lost_from else 0
@@ -139,6 +143,7 @@ def states(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Sta
 
 @pytest.fixture
 def card(bench: FakeBench, taken: Run, states: States, monkeypatch: pytest.MonkeyPatch) -> Iterator[CardTcp]:
+    monkeypatch.setattr(tcp_offload, "UNLOADED_WITHIN_S", 0.0)
     made, host, ssh = CardTcp(), bench.hosts[Role.DUT], bench.ssh[Role.DUT]
     server = taken.server(Role.DUT)
     server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
@@ -211,6 +216,22 @@ def test_connections_that_are_not_the_cards_are_red(card: CardTcp, lost: int, at
     assert not card.loaded
 
 
+def test_connections_of_others_that_go_meanwhile_are_not_missed(card: CardTcp) -> None:
+    """Those of an earlier run may be there for a moment after it."""
+    card.going = 2
+    with pytest.raises(
+        Undecided, match=r"^dut\.p0 .*: 2 connections were the card's at most, 2 were before the run, and not all of"
+    ):
+        receives(Mode.TOE)
+    assert not card.loaded
+
+
+def test_connections_of_others_that_go_do_not_excuse_too_few(card: CardTcp) -> None:
+    card.going, card.lost = 2, 1
+    with pytest.raises(CardFailure, match="0 of 2 connections were the card's"):
+        receives(Mode.TOE)
+
+
 def test_data_that_are_not_placed_are_red(card: CardTcp) -> None:
     card.placed = 0.3
     with pytest.raises(CardFailure, match=r"direct placement is on and shown on: at least (29|30)% of the data .*ddp"):
@@ -232,7 +253,7 @@ def test_a_driver_that_does_not_switch_it_on_is_red(card: CardTcp, refuses: str,
 
 def test_placement_that_is_refused_is_red(card: CardTcp) -> None:
     card.refuses = "ddp"
-    with pytest.raises(CardFailure, match=r"direct placement: refused: sysctl: no"):
+    with pytest.raises(CardFailure, match=r"direct placement on: refused: sysctl: no"):
         receives(Mode.TOE_DDP)
 
 
@@ -251,6 +272,22 @@ def test_what_the_server_cannot_have_is_a_bench_fault(card: CardTcp, wrong: dict
         setattr(card, name, value)
     with pytest.raises(BenchFault, match=words):
         receives(Mode.TOE_DDP)
+
+
+def test_placement_that_the_server_has_on_is_off_where_it_is_not_meant(card: CardTcp) -> None:
+    card.placing, seen = True, set[Mode]()
+    card.busy = seen.add
+    receives(Mode.TOE)
+    assert seen == {Mode.TOE} and card.placing
+    card.placing = False
+
+
+def test_tcp_that_the_server_gives_the_card_is_not_measured_as_its_own(card: CardTcp) -> None:
+    card.loaded = card.on = True
+    with pytest.raises(BenchFault, match=r"^dut\.p0 .*: TCP offload is on \(TOE4\); expected off in mode nic"):
+        receives(Mode.NIC)
+    card.on = False
+    receives(Mode.NIC)
 
 
 def test_a_release_that_places_nothing_of_a_read_is_not_applicable(card: CardTcp, states: States) -> None:

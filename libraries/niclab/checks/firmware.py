@@ -11,7 +11,7 @@ from niclab.card import Activation, FirmwareImage, FirmwareUpdate, Unknown
 from niclab.checks.asked import Say, driver_infos, dut_driver
 from niclab.checks.driver import judge_versions
 from niclab.checks.flash.way_back import ACTIVATION, WayBack, missing_image
-from niclab.checks.flashing import Flashing, Writer
+from niclab.checks.flashing import Flashing, WriteOutcome, Writer
 from niclab.core.undo import Action, Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided, fail_with
 from niclab.hosts.host import Host
@@ -142,6 +142,8 @@ class FirmwareChange:
     def put_back(self) -> None:
         """Bring back what ran before the first write, and make it run. Does nothing where that is so already.
 
+        A port that may have taken a wrong image gets its own one.
+
         Raises:
             BenchFault: It cannot be written, or the server does not come back.
         """
@@ -158,15 +160,21 @@ class FirmwareChange:
 
         Raises:
             CardFailure: A port runs another version.
+            Undecided: A port reports none, or one that is not built as the sheet says.
             BenchFault: No firmware was written.
         """
         written = next(image.version for image in self._update().images if image.version != self._former)
-        wanted, problems = written if which is Which.OTHER else self._former, []
+        wanted = written if which is Which.OTHER else self._former
+        problems, unjudged = list[str](), list[str]()
         for port, _, _ in self._ports():
-            found = self.version_of(port)
-            if found != wanted:
-                problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
+            try:
+                if (found := self.version_of(port)) != wanted:
+                    problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
+            except Undecided as error:
+                unjudged.append(str(error))
         fail_with(problems)
+        if unjudged:
+            raise Undecided("\n".join(unjudged))
         if which is Which.FORMER and self._is_written_back:
             for entry in self._undone_by():
                 self._run.journal.done(entry)
@@ -251,8 +259,8 @@ class FirmwareChange:
 
     def _undone_by(self) -> list[Entry]:
         """The entries that bring the former firmware back, the newest first: images before what makes them run."""
-        pending = self._run.journal.pending()
-        return [each for each in pending if each.subject.endswith(" firmware") or each.subject == ACTIVATION]
+        ends = (" firmware", " image", ACTIVATION)
+        return [each for each in self._run.journal.pending() if each.subject.endswith(ends)]
 
     @property
     def _former(self) -> str:
@@ -292,8 +300,11 @@ class FirmwareChange:
         before = host.drivers.driver_info(iface).firmware
         entry = self._run.journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
         with self._run.part(KernelWatch).refusing(port):
-            attempt = self._flash(port, file, entry)
+            outcome = self._outcome(port, file, entry)
+        attempt = outcome.attempt
         say(f"{port.place}: {file}: {attempt.refused}")
+        if outcome.unsure and attempt.now.firmware == before:
+            raise _undecided(port, file, outcome)
         if attempt.refused is None:
             problems.append(f"{port.place} took firmware image {file}; expected it refused")
         if attempt.now.firmware != before:
@@ -336,13 +347,17 @@ class FirmwareChange:
         Raises:
             Undecided: The tool that writes fails, and does not say that the card refused.
         """
+        outcome = self._outcome(port, file, *made)
+        if outcome.unsure:
+            raise _undecided(port, file, outcome)
+        return outcome.attempt
+
+    def _outcome(self, port: Port, file: str, *made: Entry) -> WriteOutcome:
         outcome = Flashing(self._run).write(port, file)
         if outcome.wrote_nothing:  # it would fail to undo it
             for entry in made:
                 self._run.journal.done(entry)
-        if outcome.unsure:
-            raise Undecided(f"{port.place}: firmware image {file}: {outcome.unsure}")
-        return outcome.attempt
+        return outcome
 
     def _is_alone(self, version: str, shown: str | None) -> bool:
         """Does a port show this version as what runs, and no other one as flashed?"""
@@ -417,3 +432,7 @@ class FirmwareChange:
         for port in self._run.ports(Role.DUT):
             server = self._run.server_of(port)
             yield port, server.host, server.interface(port)
+
+
+def _undecided(port: Port, file: str, outcome: WriteOutcome) -> Undecided:
+    return Undecided(f"{port.place}: firmware image {file}: {outcome.unsure}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -189,11 +189,7 @@ class DriverPackage:
             CardFailure: It is not.
         """
         version = self.version(release)
-        found, problems = self._installed(version)
-        if found.version != version:
-            wanted = f"{version} (sheet {self.run.card.name})"
-            problems.append(f"{self.server.name}: package {found.name} is {found.version}; expected {wanted}")
-        fail_with(problems)
+        self._require_sound(version, version, lambda found: found.version == version)
 
     def require_as_on_sheet(self) -> None:
         """Check that the package that was found is complete, and of a version and architecture of the sheet.
@@ -206,12 +202,7 @@ class DriverPackage:
         if self.driver.in_kernel and package_in_use(self.run, self.role) is None:
             raise NotApplicable(f"sheet {card.name}: {self.driver.module} comes with the kernel and needs no package")
         lists = card.section(package if package.is_known else None, f"versions of package {package.name}")
-        found, problems = self._installed("it")
-        if lists.verdict(found.version) not in _WANTED:
-            problems.append(
-                f"{self.server.name}: package {found.name} is {found.version}; expected another (sheet {card.name})"
-            )
-        fail_with(problems)
+        self._require_sound("it", "another", lambda found: lists.verdict(found.version) in _WANTED)
 
     def require_gone(self) -> None:
         """Check that no version of the package is installed.
@@ -288,14 +279,19 @@ class DriverPackage:
 
         Raises:
             CardFailure: One did not, or a port reports another version.
-            NotApplicable: The sheet names no driver that comes with the kernel.
+            NotApplicable: The sheet names no driver that comes with the kernel, or the system knows no builds.
         """
         self.require_kernel_driver_known()
         driver, target, problems = self.driver, self.server, list[str]()
         wanted, file = KernelVersion.asked(target.host, driver.module), target.host.drivers.modinfo(driver.module)
         if not target.host.drivers.is_own_module(file):
             problems.append(f"{target.name}: module {driver.module} is {file.place}; expected the kernel's own")
-        if target.host.drivers.is_build_on_disk(driver.module) is False:
+        try:
+            is_same_build = target.host.drivers.is_build_on_disk(driver.module)
+        except NotApplicable:  # the system cannot tell, and has no version to compare that of a port with
+            fail_with(problems)
+            raise
+        if is_same_build is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
         problems += [
             f"{place} reports driver version {version}, {wanted.words}"
@@ -341,11 +337,11 @@ class DriverPackage:
         """Write to disk what was changed: a power cycle may come next, and cuts the power at once."""
         self.server.run("sync", timeout_s=SLOW_DEADLINE_S)
 
-    def _installed(self, wanted: str) -> tuple[Installed, list[str]]:
-        """The package that is there, and what is wrong with it apart from its version.
+    def _require_sound(self, wanted: str, other: str, is_wanted: Callable[[Installed], bool]) -> None:
+        """Check the package that is there; ``other`` says which version is expected in place of a wrong one.
 
         Raises:
-            CardFailure: There is none.
+            CardFailure: There is none, or something is wrong with it.
             Undecided: A file of it was changed, and nothing else is wrong: nobody knows by whom.
         """
         target, package, sheet = self.server, self.entry, self.run.card.name
@@ -365,10 +361,17 @@ class DriverPackage:
         problems += [
             f"{target.name}: {each.file} of package {found.name} is missing" for each in changed if each.is_missing
         ]
-        if not problems and changed:
+        try:
+            if not is_wanted(found):
+                expected = f"{other} (sheet {sheet})"
+                problems.append(f"{target.name}: package {found.name} is {found.version}; expected {expected}")
+        except Undecided:  # it cannot be compared
+            fail_with(problems)
+            raise
+        fail_with(problems)
+        if changed:
             names = ", ".join(each.file for each in changed)
             raise Undecided(f"{target.name}: package {found.name}: {names}: not as it was packed")
-        return found, problems
 
     def _changed_files(self) -> Sequence[ChangedFile]:
         try:

@@ -115,9 +115,28 @@ def switched_on(engine: TcpEngine, mode: Mode, read_bytes: int) -> Iterator[None
         undoing.enter_context(_module(engine))
         _want_reserved(engine)
         undoing.enter_context(_offload(engine))
-        if mode is Mode.TOE_DDP:
-            undoing.enter_context(_placing(engine, read_bytes))
+        undoing.enter_context(_placing(engine, mode, read_bytes))
         yield
+
+
+def require_off(run: Run, port: Port) -> None:
+    """Check that the system does TCP itself, as in mode ``nic``: what the server has set is not the lab's to change.
+
+    Args:
+        run: The current run.
+        port: A port of the dut.
+
+    Raises:
+        BenchFault: The server lets the card do it.
+    """
+    server, card = run.server_of(port), run.card
+    system = server.description.os
+    row = None if card.offloads is None else card.offloads.rows(system).get(OffloadName.TOE)
+    if row is None:
+        return
+    feature = server.host.settings.features(run.interface(port)).features.get(row.shown_as)
+    if feature is not None and feature.on:
+        raise BenchFault(f"{port.place}: TCP offload is on ({row.shown_as}); expected off in mode {Mode.NIC.value}")
 
 
 @contextmanager
@@ -162,16 +181,22 @@ def _offload(engine: TcpEngine) -> Iterator[None]:
 
 
 @contextmanager
-def _placing(engine: TcpEngine, read_bytes: int) -> Iterator[None]:
+def _placing(engine: TcpEngine, mode: Mode, read_bytes: int) -> Iterator[None]:
+    """Place data directly or not, as the mode says: the server may have it on, too."""
     run, server, iface = engine.run, engine.run.server_of(engine.port), engine.iface
-    asked = server.host.engine
-    with put_back(run, server, engine.port.name, f"{iface}: placement on", asked.restoring_placing(iface), iface):
-        attempt = asked.set_placing(iface, True)
-        if not attempt.now.on:
-            why = f"refused: {attempt.refused}" if attempt.refused else "taken, and shown as off"
-            raise CardFailure(f"{engine.port.place}: direct placement: {why}")
+    asked, on = server.host.engine, mode is Mode.TOE_DDP
+    if not on and (engine.facts.placement is None or not asked.placing(iface).on):
+        yield
+        return
+    word = "on" if on else "off"
+    with put_back(run, server, engine.port.name, f"{iface}: placement {word}", asked.restoring_placing(iface), iface):
+        attempt = asked.set_placing(iface, on)
+        if attempt.now.on is not on:
+            shown = "on" if attempt.now.on else "off"
+            why = f"refused: {attempt.refused}" if attempt.refused else f"taken, and shown as {shown}"
+            raise CardFailure(f"{engine.port.place}: direct placement {word}: {why}")
         least = attempt.now.least_bytes
-        if least is not None and least > read_bytes:
+        if on and least is not None and least > read_bytes:
             raise BenchFault(
                 f"{engine.port.place}: reads of fewer than {least} bytes have nothing placed; expected at most "
                 f"{read_bytes}: the server's own setting"

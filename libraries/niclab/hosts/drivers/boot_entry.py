@@ -15,6 +15,8 @@ from niclab.hosts.parity import emulated
 LOADER_CONF = "/boot/loader.conf"
 LOADER_FILES = f"{LOADER_CONF} {LOADER_CONF}.d/*.conf {LOADER_CONF}.local"
 """In the order of FreeBSD's loader, which takes the last of several values of a variable (loader.conf(5))."""
+_MODPROBES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
+"""The folders of modprobe.d(5): kmod, libkmod/libkmod.c, default_config_paths."""
 _THERE, _ABSENT = "@ there\n", "@ absent\n"
 
 
@@ -88,7 +90,8 @@ class _Boot(HostCommands):
         """Lines of files that fit an extended regular expression, each behind the name of its file."""
         if not _PARAMETER.fullmatch(name):
             raise BenchFault(f"{self.name}: module parameter {name!r}; expected letters, digits, . and _")
-        return tuple(self._run(f"grep -sHoE {shlex.quote(pattern)} {files}; [ $? -le 2 ]").splitlines())
+        found = self._run(f"grep -sHoE {shlex.quote(pattern)} {files}; [ $? -le 2 ]").splitlines()
+        return tuple(line.rstrip() for line in found)
 
     def _file(self, path: str) -> BootFile:
         return self._read(showing(path), lambda text: read_boot_file(path, text))
@@ -98,12 +101,14 @@ class LinuxBoot(_Boot):
     """See :class:`niclab.hosts.host.HostBoot` for the meaning of each method."""
 
     def parameter_entries(self, module: str, name: str) -> tuple[str, ...]:
-        """The entries that give the parameter a value: in modprobe.d(5), or on the kernel's command line."""
-        words = re.sub("[-_]", "[-_]", module_name(self.name, module))
-        folders = " ".join(f"{folder}/modprobe.d/*.conf" for folder in ("/etc", "/run", "/usr/lib", "/lib"))
-        pattern = (
-            rf"^[[:space:]]*options[[:space:]]+{words}[[:space:]](.*[[:space:]])?{name}(=.*)?$|\b{words}\.{name}=\S*"
-        )
+        """The entries that give the parameter a value: in modprobe.d(5), or on the kernel's command line.
+
+        One of type bool needs no value, and the kernel takes a hyphen for an underscore (kernel/params.c).
+        """
+        words, own = (re.sub("[-_]", "[-_]", each) for each in (module_name(self.name, module), name))
+        folders = " ".join(f"{folder}/modprobe.d/*.conf" for folder in _MODPROBES)
+        line = rf"^[[:space:]]*options[[:space:]]+{words}[[:space:]](.*[[:space:]])?{own}([=[:space:]].*)?$"
+        pattern = rf"{line}|\b{words}\.{own}(=\S*|[[:space:]]|$)"
         return self._entries(pattern, f"{folders} /proc/cmdline", name)
 
     def is_set_to_load(self, module: str) -> bool:

@@ -45,15 +45,19 @@ class FreeBsdFirmware(FreeBsdDriverCommands, FirmwareTools):
 
         Raises:
             NotApplicable: When FreeBSD has no tool for the card.
-            BenchFault: When there is no such module: nobody has made one of the image.
+            BenchFault: When there is no such file, or no such module: nobody has made one of the image.
         """
-        device = self._newbus(iface)
+        device, command = self._newbus(iface), self._undo.firmware(iface, file)
         module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
         if device.driver in FLASHED_BY_MODULE and not self._is_file(module):
             raise BenchFault(
                 f"{self.name}: firmware module {module} is missing; expected one made of {file}, as oce(4) says"
             )
-        refused = self._told(self._undo.firmware(iface, file), timeout_s=_FLASH_TIMEOUT_S)
+        if device.driver not in FLASHED_BY_MODULE and not self._is_file(f"{_FIRMWARE}/{file}"):
+            raise BenchFault(
+                f"{self.name}: firmware image {_FIRMWARE}/{file} is missing; expected the file, which cxgbetool reads"
+            )
+        refused = self._told(command, timeout_s=_FLASH_TIMEOUT_S)
         return Attempt(refused, self._drivers.driver_info(iface))
 
     @not_available(_NO_LOOK)

@@ -54,7 +54,7 @@ class FreeBsdUndo(FreeBsdDriverCommands):
         """
         driver = module_name(self.name, module)
         old = "! pkg -N >/dev/null 2>&1"
-        removed = f"for p in $(pkg_info -E '{name}-[0-9]*'); do pkg_delete -f $p; done"
+        removed = f"for p in $(pkg_info -E '{name}-[0-9]*'); do pkg_delete -f $p || exit; done"
         gone = f"if pkg query %n {name} >/dev/null; then env ASSUME_ALWAYS_YES=yes pkg delete -f {name}; fi"
         added = ":"
         if before is not None:

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.wait import persistent_problems
 from niclab.run.run import Run
 from niclab.settings import tcp_offload
 from niclab.settings.tcp_offload import Mode, TcpEngine
@@ -68,10 +69,12 @@ def receiving(run: Run, path: BenchPath, mode: Mode, read_bytes: int) -> Iterato
         CardFailure: The driver refuses it, or does not show it on.
         BenchFault: The server cannot have it, or it could not be put back.
     """
+    port = endpoints.ends(run, path, Role.PEER).to_port
     if mode is Mode.NIC:
+        tcp_offload.require_off(run, port)
         yield None
         return
-    engine = tcp_offload.engine_of(run, endpoints.ends(run, path, Role.PEER).to_port, mode, read_bytes)
+    engine = tcp_offload.engine_of(run, port, mode, read_bytes)
     with tcp_offload.switched_on(engine, mode, read_bytes):
         yield engine
 
@@ -87,6 +90,7 @@ def prove(engine: TcpEngine, mode: Mode, session: Session, order: Order) -> Card
 
     Raises:
         CardFailure: Fewer connections were the card's than there were, or too little was placed.
+        Undecided: Fewer were, and connections of others went meanwhile, which were counted before.
         BenchFault: The card's counts cannot be read, or the run fails.
     """
     asked = engine.run.server_of(engine.port).host.engine
@@ -100,6 +104,11 @@ def prove(engine: TcpEngine, mode: Mode, session: Session, order: Order) -> Card
     place, source = engine.port.place, engine.facts.source
     expected = tool_of(engine.run.bench.traffic).tcp_connections(order)
     if proof.connections < expected:
+        if most >= expected and _go(engine, before):
+            raise Undecided(
+                f"{place}: {most} connections were the card's at most, {before} were before the run, and not all of "
+                f"those have stayed; expected {expected} and those of before"
+            )
         raise CardFailure(
             f"{place}: TCP offload is on and shown on: {max(0, proof.connections)} of {expected} connections "
             f"were the card's, those of control included; expected all ({source})"
@@ -110,6 +119,14 @@ def prove(engine: TcpEngine, mode: Mode, session: Session, order: Order) -> Card
             f"{taken} buffers of the driver were taken; expected at least {PLACED:.0%} ({placement.source})"
         )
     return proof
+
+
+def _go(engine: TcpEngine, before: int) -> bool:
+    """Return whether connections go that were there before the run: they may have gone while traffic ran."""
+    within_s = tcp_offload.UNLOADED_WITHIN_S if before else 0.0
+    return not persistent_problems(
+        lambda: [count] if (count := _connections(engine)) >= before else [], within=within_s, every=EVERY_S
+    )
 
 
 def _connections(engine: TcpEngine) -> int:
