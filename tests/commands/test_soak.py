@@ -166,8 +166,36 @@ def test_a_signal_does_not_hide_changes_that_are_left(
 ) -> None:
     finish = BenchHygiene.finish
     monkeypatch.setattr(BenchHygiene, "finish", lambda hygiene: [*finish(hygiene), "dut: mtu is 1400"])
-    assert soaks(lambda *_: end())[0] == ExitStatus.BENCH_FAULT
-    assert "dut: mtu is 1400" in capsys.readouterr().err
+    status, folder = soaks(lambda *_: end())
+    assert status == ExitStatus.BENCH_FAULT and "dut: mtu is 1400" in capsys.readouterr().out
+    assert "dut: mtu is 1400" in json.loads((folder / "soak.json").read_text())["findings"][1]
+
+
+@pytest.mark.parametrize(
+    ("noted", "status"), [([CardFailure("dut.p0 lost")], ExitStatus.CARD_FAILURE), ([], ExitStatus.BENCH_FAULT)]
+)
+def test_a_server_that_does_not_answer_afterwards_hides_nothing(
+    soaks: Callable[[Soaking], tuple[int, Path]],
+    monkeypatch: pytest.MonkeyPatch,
+    noted: list[CardFailure],
+    status: ExitStatus,
+) -> None:
+    """A kernel that broke answers no question about what is left changed."""
+    finish = BenchHygiene.finish
+
+    def silent(hygiene: BenchHygiene) -> Any:
+        finish(hygiene)
+        raise BenchFault("dut: no answer")
+
+    def broken(_: Run, made: Soaked) -> None:
+        made.cycles.extend(STEADY)
+        made.events.extend(noted)
+
+    monkeypatch.setattr(BenchHygiene, "finish", silent)
+    found, folder = soaks(broken)
+    record = json.loads((folder / "soak.json").read_text())
+    assert found == status and record["over"] is True
+    assert record["findings"] == [*(f"CardFailure: {each}" for each in noted), "BenchFault: dut: no answer"]
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "inf", "nan"])

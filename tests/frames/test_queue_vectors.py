@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from queue_cards import DRIVERS, Made, spoilt, virtual
+from queue_cards import DRIVERS, Made, QueueCard, spoilt, virtual
 
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.frames.queues.spread import Findings
@@ -149,6 +149,22 @@ def test_queues_that_share_a_vector_after_a_change_are_not_decided(made: Made) -
 
     cards.settings.host.set_channels = loses
     with pytest.raises(Undecided, match="no vector of queues 1 alone: the driver has 0"):
+        resized()
+
+
+def test_what_is_not_decided_with_all_queues_hides_no_failure_with_half(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(spoilt(raises_when_resized={1: 0}))
+    resize = QueueCard.resize
+
+    def shared(card: QueueCard, rings: int) -> bool:
+        taken = resize(card, rings)
+        card.interrupts = {0: 0} if rings == 4 else card.interrupts
+        return taken
+
+    monkeypatch.setattr(QueueCard, "resize", shared)
+    with pytest.raises(CardFailure, match="queue 1 alone: its frames raised interrupts of other queues, queue 0: "):
         resized()
 
 

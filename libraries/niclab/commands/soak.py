@@ -75,7 +75,7 @@ def run(
         CERTIFIED where nothing was wrong, else the status of what was; a soak makes no certificate.
 
     Raises:
-        BenchFault: The bench cannot be taken or is not left as it was found, or the length is none.
+        BenchFault: The bench cannot be taken or no cycle begins, or the length is none.
         NotApplicable: A server does not run Linux.
     """
     if not 0 < hours < float("inf"):
@@ -136,10 +136,15 @@ class _Ending:
 
 @contextmanager
 def _noted(soaked: Soaked) -> Iterator[None]:
+    """A fault ends the command while there is nothing to keep; later it hides nothing of what was found."""
     try:
         yield
     except (CardFailure, Undecided) as error:
         soaked.events.append(error)
+    except BenchFault as fault:
+        if not (soaked.cycles or soaked.events):
+            raise
+        soaked.events.append(fault)
     except SoakEnded as ended:
         soaked.events.append(BenchFault(str(ended)))
 

@@ -207,7 +207,7 @@ class Ledger:
 
     def _of_leg(self, leg: Leg) -> Iterator[FrameFinding]:
         for flow, stream in leg.streams.items():
-            yield from _short(leg, stream, leg.sent[flow])
+            yield from unsent(leg, stream, leg.sent[flow])
             at_port = leg.arrived.get(flow)
             if self._plan.raw:
                 yield from _of_flow(leg, stream, leg.sent[flow], at_port)
@@ -242,7 +242,14 @@ def _said(came: ArrivedFlow | None) -> str:
     return ", ".join([str(came.frames), *(f"{count} {name}" for name, count in extras.items() if count)])
 
 
-def _short(leg: Leg, stream: FrameStream, sent: SentFlow) -> Iterator[FrameFinding]:
+def unsent(leg: Leg, stream: FrameStream, sent: SentFlow) -> Iterator[FrameFinding]:
+    """Say who is at fault where not all frames of a stream could be sent.
+
+    Args:
+        leg: Where it was to be sent.
+        stream: The stream.
+        sent: What was sent of it.
+    """
     if sent.frames < stream.count:
         why = sent.refused or "its time was over"
         text = f"{leg.name}: {stream.name}: {sent.frames} of {stream.count} frames could be sent ({why}); expected all"

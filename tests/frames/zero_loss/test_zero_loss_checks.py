@@ -163,6 +163,40 @@ def test_a_card_that_damages_frames_is_no_matter_of_rates(bench: Bench) -> None:
         bench.judge()
 
 
+@pytest.mark.parametrize(
+    ("sender", "frames", "refused", "verdict"),
+    [
+        (Role.DUT, 0, "EIO: Input/output error", CardFailure),
+        (Role.DUT, 7, "EIO: Input/output error", CardFailure),
+        (Role.PEER, 0, "EIO: Input/output error", BenchFault),
+        (Role.DUT, 0, "", Undecided),
+    ],
+)
+def test_frames_that_could_not_be_sent_prove_no_rate(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, sender: Role, frames: int, refused: str, verdict: type[Exception]
+) -> None:
+    """None of them is lost."""
+    plain = FrameAgents.exchange
+
+    def exchanged(agents: FrameAgents, plan: Any, meanwhile: Any = None) -> Any:
+        (stream,) = plan.streams
+        if stream.sender.role is not sender:
+            return plain(agents, plan, meanwhile)
+        shorter = replace(plan, streams=(replace(stream, count=max(1, frames)),))
+        answers = dict(plain(agents, shorter, meanwhile))
+        changes = {"refused": refused} | ({} if frames else {"frames": 0, "bytes": 0, "seconds": 0.0})
+        sent = {flow: each.model_copy(update=changes) for flow, each in answers[sender].sent.items()}
+        answers[sender] = replace(answers[sender], sent=sent)
+        if not frames:
+            answers[stream.receiver.role] = replace(answers[stream.receiver.role], arrived={})
+        return answers
+
+    monkeypatch.setattr(FrameAgents, "exchange", exchanged)
+    why = refused or "its time was over"
+    with pytest.raises(verdict, match=rf"frames of 64 bytes: {frames} of \d+ frames could be sent \({why}\)"):
+        bench.judge()
+
+
 class Standing:
     """A watch whose servers stand still in each of the first looks."""
 

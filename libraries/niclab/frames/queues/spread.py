@@ -37,7 +37,8 @@ def flows_for(entries: int, queues: int) -> int:
 class Findings:
     """The problems of a card, and what could not be decided. ``noting``: ports whose driver has noted queues.
 
-    As a context it ends the check, also where a question after the findings is not applicable: that hides none of them.
+    As a context it ends the check, also where a question after the findings is not applicable or cannot be decided:
+    that hides none of them.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -49,6 +50,9 @@ class Findings:
 
     def __exit__(self, _: object, error: BaseException | None, _trace: TracebackType | None) -> None:
         if error is None or isinstance(error, NotApplicable):
+            self.end()
+        if isinstance(error, Undecided) and self.problems:
+            self.undecided.append(str(error))
             self.end()
 
     def end(self) -> None:

@@ -62,10 +62,10 @@ def judge(run: Run, path: BenchPath, say: Say) -> None:
 
     Raises:
         CardFailure: The card loses frames at each rate, or at that of the sheet, or holds the rate below that of
-            accepted runs; or it doubles, reorders or damages frames.
-        BenchFault: The peer loses frames at each rate, or a server does not answer.
-        Undecided: Nobody knows who loses them, the receiver has no room for them, the sender cannot send as many as
-            the sheet wants, or a server stood still in each of many trials.
+            accepted runs; or it doubles, reorders or damages frames, or cannot send them.
+        BenchFault: The peer loses frames at each rate or cannot send them, or a server does not answer.
+        Undecided: Nobody knows who loses them, none was sent in time, the receiver has no room for them, the sender
+            cannot send as many as the sheet wants, or a server stood still in each of many trials.
         NotApplicable: A server cannot send frames of its own.
     """
     wanted = _wanted(run, path)

@@ -15,7 +15,7 @@ from niclab.frames.blame import frame_findings, peer_trial
 from niclab.frames.blame.frame_findings import FrameDifference, FrameFinding
 from niclab.frames.exchange import Say
 from niclab.frames.frame_agents import FrameAgents
-from niclab.frames.ledger import Ledger
+from niclab.frames.ledger import Ledger, unsent
 from niclab.frames.spec import FramePlan, FrameStream
 from niclab.frames.zero_loss.zero_loss_search import ROOM, LossTrial
 from niclab.hosts.counts.load_records import CpuTimes, load_between
@@ -52,9 +52,10 @@ class ZeroLossTrials:
             seconds: How long.
 
         Raises:
-            CardFailure: The card doubled, reordered or damaged frames.
-            BenchFault: The peer did, or a server does not answer.
-            Undecided: Nobody knows which of them did, or a server stood still in each of many trials with loss.
+            CardFailure: The card doubled, reordered or damaged frames, or could not send them.
+            BenchFault: The peer did, or could not, or a server does not answer.
+            Undecided: Nobody knows which of them did, no frame was sent, or a server stood still in each of many trials
+                with loss.
             NotApplicable: A server cannot send frames of its own.
         """
         if not self._most_per_s:
@@ -107,6 +108,8 @@ class ZeroLossTrials:
         others = [each for each in findings if each.difference not in COUNTING]
         frame_findings.judge(others, trying=lambda found: peer_trial.tried(self._run, found, self._say))
         sent, lost = leg.sent[0], leg.missing(at_program=False)
+        if sent.refused or not sent.frames:  # what was not sent is not lost, and proves no rate
+            frame_findings.judge(list(unsent(leg, stream, sent)))
         per_s = (sent.frames - 1) / sent.seconds if sent.seconds else stream.per_s
         self._say(f"{ledger.lines()[0]}, {per_s:.0f} frames/s")
         if not lost:
