@@ -10,7 +10,7 @@ from macvlans import MOST, PORT, Macvlans
 from namespaces import Namespaces
 
 from niclab.bench.records import Port, Role, Wiring
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames.frame_agents import FrameAgents
 from niclab.frames.functions import function_checks, function_leaving
 from niclab.frames.functions.function_checks import vlan_id
@@ -89,6 +89,23 @@ def test_frames_of_another_port_that_are_lost_meanwhile_are_red(clean: Namespace
 def test_functions_that_do_not_go_are_red(clean: Namespaces, removable: Macvlans, defect: str, says: str) -> None:
     removable.defect = defect
     with pytest.raises(CardFailure, match=says):
+        function_leaving.leave_under_traffic(clean.run, str)
+
+
+def test_a_sender_that_cannot_be_ended_hides_no_failure(
+    clean: Namespaces, removable: Macvlans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = FunctionSenders.end
+
+    def ends_badly(senders: FunctionSenders) -> None:
+        end(senders)
+        raise BenchFault("dut: function sender: no answer")
+
+    monkeypatch.setattr(FunctionSenders, "end", ends_badly)
+    with pytest.raises(BenchFault, match="no answer"):
+        function_leaving.leave_under_traffic(clean.run, str)
+    removable.defect = "keeps"
+    with pytest.raises(CardFailure, match="refused: echo: write error"):
         function_leaving.leave_under_traffic(clean.run, str)
 
 

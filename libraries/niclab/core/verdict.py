@@ -11,7 +11,8 @@ verdicts apart by that prefix, so the names are part of the interface.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -201,3 +202,19 @@ def require_number(subject: str, found: float) -> None:
         BenchFault: It is no number.
     """
     require(Blamed.BENCH, subject, f"{found:g}", "a number", met=math.isfinite(found))
+
+
+@contextmanager
+def ended_by(end: Callable[[], object]) -> Iterator[None]:
+    """End something after a ``with`` block. Where the block failed, no fault of the end hides that.
+
+    Args:
+        end: Ends it.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(BenchFault):  # the first error says more
+            end()
+        raise
+    end()

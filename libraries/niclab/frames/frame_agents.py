@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from niclab.bench.records import Port, Role
 from niclab.core.parallel import at_once, side_by_side
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, ended_by
 from niclab.frames import frame_arrivals, frame_content, frame_program, frame_sockets, scattered
 from niclab.frames.answers import ServerAnswer, read_answer, read_gaps
 from niclab.frames.server_agent import Agent, running
@@ -92,10 +92,8 @@ class FrameAgents:
 
 
 def _stopped_after(meanwhile: Callable[[], object], agents: Sequence[_Agent]) -> None:
-    try:
+    with ended_by(lambda: side_by_side(lambda each: each.stop(), agents)):
         meanwhile()
-    finally:
-        side_by_side(lambda each: each.stop(), agents)
 
 
 class _Agent(Agent):

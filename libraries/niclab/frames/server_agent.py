@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, ended_by
 from niclab.core.wait import Deadline
 from niclab.hosts.errors import ReadError
 from niclab.run import program, step_program
@@ -115,12 +115,9 @@ class StepAgent(Agent):
             self._server.run(f"rm -f {marker}")
             return self.said(job.wait(STEP_WITHIN_S).stdout)
 
-        try:
+        with ended_by(job.stop), ended_by(lambda: self._server.run(f"rm -f {marker}")):
             job.await_begin(f"[ -e {marker} ]", f"{what} to begin", BEGINS_WITHIN_S)
             yield end
-        finally:
-            self._server.run(f"rm -f {marker}")
-            job.stop()
 
     def command(self, plan: Mapping[str, Any], lasts_s: int = 0) -> str:
         """Return the command that lets it do a step, and prints what it says of it.

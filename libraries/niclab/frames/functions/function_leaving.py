@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from niclab.bench.records import Port, Role
 from niclab.checks import driver
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import CardFailure, Undecided
+from niclab.core.verdict import CardFailure, Undecided, ended_by
 from niclab.frames.exchange import exchange
 from niclab.frames.frame_agents import FrameAgents, port_addresses
 from niclab.frames.functions import function_sender
@@ -127,10 +127,9 @@ def _sending(run: Run, port: Port, functions: Sequence[Port], say: Say) -> Itera
     """The functions send, and are gone at the end."""
     senders, places = run.part(FunctionSenders), {run.interface(each): each.place for each in functions}
     senders.begin(port, functions)
-    try:
+    sent = dict[str, SentFrames]()
+    with ended_by(lambda: sent.update(senders.end())):
         yield
-    finally:
-        sent = senders.end()
     for iface, each in sent.items():
         say(f"{places[iface]}: {each.frames} frames sent until {each.ended or 'told to end'}")
     idle = [places[iface] for iface, each in sent.items() if not each.frames or not each.ended]

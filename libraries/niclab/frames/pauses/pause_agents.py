@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import ended_by
 from niclab.frames.frame_agents import port_addresses
 from niclab.frames.pauses import pause_program
 from niclab.frames.pauses.pause_judging import Heard
@@ -93,13 +93,8 @@ class PauseAgents:
             for end in ends
         ]
         dut.do({"do": "stream", "streams": streams, "token": self._token, "per_s": PER_S, "seconds": STREAM_S})
-        try:
+        with ended_by(lambda: dut.do({"do": "end"})):
             yield
-        except BaseException:
-            with suppress(BenchFault):  # the first error says more
-                dut.do({"do": "end"})
-            raise
-        dut.do({"do": "end"})
 
     def hold(self, ends: Sequence[PausedEnd]) -> list[Heard]:
         """Let the peer send pause frames to ports of the dut for a while, and listen to what they send.
