@@ -205,3 +205,20 @@ class DiskClient:
                 f"such as {found.example}"
             )
         return found
+
+
+@contextmanager
+def until_all_fail(*clients: DiskClient) -> Iterator[None]:
+    """End the loads of a ``with`` block after one of which all operations fail: what failed is judged.
+
+    Args:
+        clients: Those that make the loads.
+
+    Raises:
+        WorthlessResult: A result is worthless, and nothing was damaged or failed.
+    """
+    try:
+        yield
+    except WorthlessResult:
+        if not any(client.damaged for client in clients):
+            raise

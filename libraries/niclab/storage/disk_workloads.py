@@ -28,11 +28,10 @@ from niclab.stats.questions import Direction, Outcome
 from niclab.storage import damage, resent
 from niclab.storage.disk_counts import DiskCounts, contradictions
 from niclab.storage.disk_figures import LoadFigures, figures_of, unit_of, value_of
-from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder
+from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder, until_all_fail
 from niclab.storage.disk_program import SEQUENTIAL_BYTES
 from niclab.storage.resent import RESENT_PART, judged
 from niclab.storage.storage_figures import Binding, binding, ceilings
-from niclab.traffic import WorthlessResult
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.limit import LimitBudget
 from niclab.traffic.limits.measured_path import MeasuredPath
@@ -285,12 +284,9 @@ class _Loads(DiskLoads):
     def asked(self, loads: Sequence[StorageLoad], is_first: bool) -> LoadsAnswer:
         before, found = self.disks.look(), list[LoadFound]()
         self.client.fill()
-        try:
+        with until_all_fail(self.client):
             for load in loads if is_first else loads[:1]:
                 found.append(self._counted(load, is_first))
-        except WorthlessResult:
-            if not self.client.damaged:  # else what was damaged or failed is judged, though nothing more can be loaded
-                raise
         self.client.check()
         counts = self.disks.look().since(before)
         damaged = tuple(self.client.damaged)

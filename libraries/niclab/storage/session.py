@@ -79,13 +79,13 @@ def await_session(
     Raises:
         BenchFault: They do not come in time, or it comes from elsewhere, or they are others.
     """
-    until(
-        lambda: len(look().disks) >= len(target.volumes),
-        within=DISKS_WITHIN_S,
-        what=f"{dut.name}: {len(target.volumes)} disks of {target.name}",
-        every=0.5,
-    )
-    found = look()
+
+    def whole() -> list[SessionDisks]:
+        shown = look()
+        return [shown] if len(shown.disks) >= len(target.volumes) else []
+
+    what = f"{dut.name}: {len(target.volumes)} disks of {target.name}"
+    (found,) = until(whole, within=DISKS_WITHIN_S, what=what, every=0.5)
     _require_sound(dut, target, found, address, first)
     return found
 

@@ -104,7 +104,7 @@ def test_a_switch_that_counts_late_is_waited_for(
     connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch, comes: bool
 ) -> None:
     monkeypatch.setattr(congested_loads, "COUNTED_WITHIN_S", 5.0 if comes else 0.0)
-    monkeypatch.setattr(congested_loads, "pause", lambda _: programs.catch_up())
+    monkeypatch.setattr("niclab.core.wait.time.sleep", lambda _: programs.catch_up())
     programs.late = True
     answer = measured(connected)
     if comes:

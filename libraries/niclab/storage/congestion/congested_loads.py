@@ -16,7 +16,7 @@ from niclab.bench.records import Role
 from niclab.card import StorageLoad
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import Deadline, pause
+from niclab.core.wait import Deadline, pause, persistent_problems
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import damage, resent
@@ -28,14 +28,13 @@ from niclab.storage.congestion.losses import Lost, lost_of
 from niclab.storage.congestion.pause_frames import PortPauses
 from niclab.storage.congestion.san_counts import Disks, SanCounter, SanCounts
 from niclab.storage.disk_counts import DiskCounts, contradictions
-from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder
+from niclab.storage.disk_loads import WORDS, DiskAgent, DiskClient, LoadOrder, until_all_fail
 from niclab.storage.disk_workloads import DiskLoads
 from niclab.storage.iscsi import iscsi_counts
 from niclab.storage.iscsi.iscsi_initiator import attached
 from niclab.storage.iscsi.iscsi_target import offering
 from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.storage.volumes import VOLUMES
-from niclab.traffic import WorthlessResult
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import endpoints, experiment
 from niclab.traffic.runs.measuring import Session
@@ -217,17 +216,14 @@ class _Loads:
         for side in self.sides:
             side.client.fill()
         found = dict[StorageLoad, Loaded]()
-        try:
+        with until_all_fail(*(side.client for side in self.sides)):
             for load, each in measured.items():
                 found[load] = self._turns(load, each, counter)
-        except WorthlessResult:
-            if not any(side.client.damaged for side in self.sides):  # else what was damaged or failed is judged
-                raise
         for side in self.sides:
             side.client.check()
         damaged = tuple(f"{side.san.value}: {each}" for side in self.sides for each in side.client.damaged)
-        problems = () if damaged else tuple(self._apart(lambda: counter.since(before)))
-        return DisksLoaded(found, problems, damaged)
+        problems = [] if damaged else self._apart(lambda: counter.since(before))
+        return DisksLoaded(found, tuple(problems), damaged)
 
     def _turns(self, load: StorageLoad, measured: MeasuredPath, counter: SanCounter) -> Loaded:
         """One load on each SAN, in turns; which one is first changes with every turn."""
@@ -272,10 +268,7 @@ class _Loads:
 
     def _apart(self, counted: Callable[[], SanCounts]) -> list[str]:
         """The contradictions, once the switch has had the time to count what came."""
-        deadline = Deadline(COUNTED_WITHIN_S)
-        while (problems := self._contradictions(counted())) and not deadline.expired:
-            pause(min(1.0, deadline.left))
-        return problems
+        return persistent_problems(lambda: self._contradictions(counted()), within=COUNTED_WITHIN_S, every=1)
 
     def _contradictions(self, counts: SanCounts) -> list[str]:
         """The points in which disks, targets, programs and the switch disagree, in words."""

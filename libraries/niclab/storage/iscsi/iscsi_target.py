@@ -73,10 +73,8 @@ def offering_too(run: Run, path: BenchPath, first: DiskTarget) -> Iterator[DiskT
     Raises:
         BenchFault: The target cannot be made, or another one listens.
     """
-    peer, target = (
-        run.server(Role.PEER),
-        replace(first, name=_name(path), address=run.bench.address_on(path, Role.PEER)),
-    )
+    target = replace(first, name=_name(path), address=run.bench.address_on(path, Role.PEER))
+    peer = run.server(Role.PEER)
     _require_free(peer, target)
     require_port_free(peer, target.address, PORT)
     with put_back(run, peer, peer.name, "volumes are offered over another path", _remove_target(target)):
