@@ -292,6 +292,4 @@ def judge_versions(
         if verdict not in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
             said = "forbids it" if verdict is VersionVerdict.FORBIDDEN else "neither requires nor allows it"
             problems.append(f"{port.place} runs {what} {version}, {wanted or f'sheet {run.card.name} {said}'}")
-    fail_with(problems)
-    if unjudged:
-        raise Undecided("\n".join(unjudged))
+    fail_with(problems, unjudged)

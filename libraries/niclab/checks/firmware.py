@@ -172,9 +172,7 @@ class FirmwareChange:
                     problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
             except Undecided as error:
                 unjudged.append(str(error))
-        fail_with(problems)
-        if unjudged:
-            raise Undecided("\n".join(unjudged))
+        fail_with(problems, unjudged)
         if which is Which.FORMER and self._is_written_back:
             for entry in self._undone_by():
                 self._run.journal.done(entry)

@@ -43,9 +43,7 @@ def require_fits_driver(run: Run, say: Say) -> None:
             unpaired.append(str(error))
         except Undecided as error:
             unjudged.append(str(error))
-    fail_with(problems)
-    if unjudged:
-        raise Undecided("\n".join(unjudged))
+    fail_with(problems, unjudged)
     if unpaired:
         raise SheetUnknown("\n".join(dict.fromkeys(unpaired)))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
@@ -58,14 +58,21 @@ class Undecided(Exception):
     """The measurement cannot tell."""
 
 
-def fail_with(problems: list[str]) -> None:
+def fail_with(problems: list[str], doubts: Sequence[str] = ()) -> None:
     """End a check that has asked everything it had to ask.
+
+    Args:
+        problems: What is wrong with the card.
+        doubts: What could not be decided; it hides no problem.
 
     Raises:
         CardFailure: With every problem, one a line, when there is any.
+        Undecided: With every doubt, when there are doubts alone.
     """
     if problems:
         raise CardFailure("\n".join(problems))
+    if doubts:
+        raise Undecided("\n".join(doubts))
 
 
 def none_applies(others: Sequence[tuple[str, NotApplicable]]) -> NotApplicable:
@@ -206,15 +213,17 @@ def require_number(subject: str, found: float) -> None:
 
 @contextmanager
 def ended_by(end: Callable[[], object]) -> Iterator[None]:
-    """End something after a ``with`` block. Where the block failed, no fault of the end hides that.
+    """End something after a ``with`` block. Where the block failed, a fault of the end is a note of its error.
 
     Args:
         end: Ends it.
     """
     try:
         yield
-    except BaseException:
-        with suppress(BenchFault):  # the first error says more
+    except BaseException as error:
+        try:
             end()
+        except BenchFault as fault:
+            error.add_note(str(fault))
         raise
     end()

@@ -14,7 +14,7 @@ from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, ended_by, fail_with
 from niclab.hosts.host import Host
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -190,24 +190,16 @@ def _restored(run: Run, path: BenchPath, ports: Sequence[Port], what: str) -> It
 
     The journal undoes the newest entry first, so those that take the ports down and up are registered first.
     """
-    try:
-        with ExitStack() as undoing:
-            for port in _ends(run, path):
-                server, iface = run.server_of(port), run.interface(port)
-                down_and_up = _down_and_up(server.host, iface)
-                undoing.enter_context(put_back(run, server, port.name, _why(iface), down_and_up, iface))
-            for port in ports:
-                server, iface = run.server_of(port), run.interface(port)
-                changed = f"{iface}: {what}"
-                undoing.enter_context(put_back(run, server, port.name, changed, server.host.undo.mtu(iface), iface))
-            yield
-    except BaseException as error:
-        try:
-            wait_for_links(run, path)
-        except BenchFault as lost:
-            error.add_note(str(lost))
-        raise
-    wait_for_links(run, path)
+    with ended_by(lambda: wait_for_links(run, path)), ExitStack() as undoing:
+        for port in _ends(run, path):
+            server, iface = run.server_of(port), run.interface(port)
+            down_and_up = _down_and_up(server.host, iface)
+            undoing.enter_context(put_back(run, server, port.name, _why(iface), down_and_up, iface))
+        for port in ports:
+            server, iface = run.server_of(port), run.interface(port)
+            changed = f"{iface}: {what}"
+            undoing.enter_context(put_back(run, server, port.name, changed, server.host.undo.mtu(iface), iface))
+        yield
 
 
 def _set(run: Run, port: Port, mtu: int) -> None:

@@ -73,9 +73,7 @@ def each_port(run: Run, judge: Callable[[Port], None]) -> None:
             raise
         except NotApplicable as reason:
             without.append(str(reason))
-    fail_with(failed)
-    if doubts:
-        raise Undecided("\n".join(dict.fromkeys([*doubts, *without])))
+    fail_with(failed, [*dict.fromkeys([*doubts, *without])] if doubts else [])
     require_judged(without, some=len(without) < len(ports))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from niclab.bench.records import BenchPath, Role, SiliconFact, Wiring
 from niclab.card import PauseFacts
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided, blame, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable, blame, fail_with
 from niclab.core.wait import Deadline, pause
 from niclab.frames.pauses.pause_agents import LEAD_S, PauseAgents, PausedEnd
 from niclab.frames.pauses.pause_judging import UNDER_WAY_S, Heard, Heeding, Silence, silence
@@ -80,9 +80,7 @@ def heeded(run: Run, say: Say) -> None:
                 trial.hold(ends, on)
     for end in ends:
         troubles += not_back(DutPort(run, end.port), trial.before[end])
-    fail_with([*trial.problems, *troubles])
-    if trial.unproven:
-        raise Undecided("\n".join(trial.unproven))
+    fail_with([*trial.problems, *troubles], trial.unproven)
 
 
 def _end(run: Run, path: BenchPath) -> PausedEnd:

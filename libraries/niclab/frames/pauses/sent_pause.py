@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from niclab.bench.records import Port, Role, SiliconFact, Wiring
 from niclab.card import CoalescingFacts, FullRing, PauseFacts, RingFacts, Setting, SettingKind
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import NotApplicable, Undecided, blame, fail_with
+from niclab.core.verdict import NotApplicable, blame, fail_with
 from niclab.core.wait import pause
 from niclab.frames.pauses.flood_agents import FloodAgents, Flooded
 from niclab.frames.pauses.sent_judging import Flood, FullPort, judge
@@ -72,9 +72,7 @@ def asked(run: Run, say: Say) -> None:
             _slow(run, port, undoing)
         undoing.enter_context(run.part(FloodAgents).listening(ports))
         trial.judge(ports)
-    fail_with(trial.problems)
-    if trial.unproven:
-        raise Undecided("\n".join(trial.unproven))
+    fail_with(trial.problems, trial.unproven)
     if trial.silent:
         _not_asked(run, section, trial.silent)
 

@@ -62,9 +62,7 @@ class Findings:
             CardFailure: There are problems.
             Undecided: There are none, and something could not be decided.
         """
-        fail_with(self.problems + (self.undecided if self.problems else []))
-        if self.undecided:
-            raise Undecided("\n".join(self.undecided))
+        fail_with(self.problems + (self.undecided if self.problems else []), self.undecided)
 
     def judge_spread(
         self, what: str, came: Came, count: int, shares: Mapping[int, float], *, by_ports: bool = True

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import OffloadName, Setting
-from niclab.core.verdict import Undecided, fail_with
+from niclab.core.verdict import fail_with
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.traffic.effects.effect import can_switch, switched
@@ -44,9 +44,7 @@ def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
             unclear.append(f"{text}; meanwhile {', '.join(map(str, stood))}")
         else:
             problems.append(text)
-    fail_with(problems)
-    if unclear:
-        raise Undecided("\n".join(unclear))
+    fail_with(problems, unclear)
 
 
 def _checksums_on(run: Run) -> tuple[Setting, ...]:
