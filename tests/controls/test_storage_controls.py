@@ -199,7 +199,7 @@ class TestSlow:
 
     def test_slow_writes_are_the_cards_where_its_rate_proves_it(self, accepted: Bench) -> None:
         """The disks alone do not tell it from a slow target."""
-        accepted.vbench("fault", "set", "card:dut", "tx-slow=800")
+        accepted.vbench("fault", "set", "card:dut", "tx-slow=600")
         run = accepted.run(*only(ISCSI, SENDS), card=BROADCOM)
         run.should_show(red={ISCSI, SENDS})
         require(run.red[ISCSI], Verdict.UNDECIDED, f"dut.p0 to peer.p0, iSCSI, sequential writes.*{TARGET_BINDS}")
