@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from niclab.core.verdict import BenchFault, CardFailure, Undecided, ended_by, fail_with
+from niclab.core.verdict import (
+    BenchFault,
+    CardFailure,
+    Collected,
+    KernelFailure,
+    NotApplicable,
+    SheetSilent,
+    Undecided,
+    ended_by,
+    fail_with,
+)
 
 
 @pytest.mark.parametrize("error", [CardFailure, BenchFault, KeyboardInterrupt])
@@ -29,3 +39,37 @@ def test_a_doubt_hides_no_problem() -> None:
         fail_with([], ["a", "b"])
     with pytest.raises(CardFailure, match=r"^wrong$"):
         fail_with(["wrong"], ["a"])
+
+
+def judged(*ends: BaseException | None) -> None:
+    """Judge parts that end so."""
+    collected = Collected()
+    for end in ends:
+        with collected.one():
+            if end is not None:
+                raise end
+    collected.end()
+
+
+def test_parts_that_end_well_are_a_check_that_does() -> None:
+    judged(None, None)
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict", "says"),
+    [
+        ((Undecided("a"), None, CardFailure("b"), CardFailure("c")), CardFailure, r"^b\nc$"),
+        ((Undecided("a"), None, Undecided("b")), Undecided, r"^a\nb$"),
+        ((CardFailure("a"), BenchFault("b")), CardFailure, "^a$"),
+        ((CardFailure("a"), SheetSilent("b")), CardFailure, "^a$"),
+        ((Undecided("a"), BenchFault("b"), CardFailure("c")), BenchFault, "^b$"),
+        ((Undecided("a"), NotApplicable("b")), NotApplicable, "^b$"),
+        ((Undecided("a"), KernelFailure("b")), KernelFailure, "^b$"),
+    ],
+)
+def test_a_part_that_cannot_be_judged_hides_no_failure(
+    ends: tuple[Exception, ...], verdict: type[Exception], says: str
+) -> None:
+    with pytest.raises(verdict, match=says) as found:
+        judged(*ends)
+    assert type(found.value) is verdict

@@ -13,7 +13,16 @@ from niclab.checks.driver import judge_versions
 from niclab.checks.flash.way_back import ACTIVATION, WayBack, missing_image
 from niclab.checks.flashing import Flashing, WriteOutcome, Writer
 from niclab.core.undo import Action, Entry
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, SheetUnknown, Undecided, fail_with
+from niclab.core.verdict import (
+    BenchFault,
+    CardFailure,
+    Collected,
+    NotApplicable,
+    SheetSilent,
+    SheetUnknown,
+    Undecided,
+    fail_with,
+)
 from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt
@@ -165,14 +174,12 @@ class FirmwareChange:
         """
         written = next(image.version for image in self._update().images if image.version != self._former)
         wanted = written if which is Which.OTHER else self._former
-        problems, unjudged = list[str](), list[str]()
+        judged = Collected()
         for port, _, _ in self._ports():
-            try:
+            with judged.one():
                 if (found := self.version_of(port)) != wanted:
-                    problems.append(f"{port.place} runs firmware {found}; expected {wanted}")
-            except Undecided as error:
-                unjudged.append(str(error))
-        fail_with(problems, unjudged)
+                    raise CardFailure(f"{port.place} runs firmware {found}; expected {wanted}")
+        judged.end()
         if which is Which.FORMER and self._is_written_back:
             for entry in self._undone_by():
                 self._run.journal.done(entry)

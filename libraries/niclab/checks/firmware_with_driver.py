@@ -7,7 +7,7 @@ from niclab.card import FirmwarePair, VersionLists, VersionVerdict
 from niclab.checks.asked import Say, driver_infos, dut_driver, dut_system
 from niclab.checks.driver import WantedVersions, judge_versions, wanted_versions
 from niclab.checks.firmware import require_shown
-from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown, Undecided, fail_with
+from niclab.core.verdict import Collected, NotApplicable, SheetUnknown, Undecided
 from niclab.hosts.host_records import DriverInfo
 from niclab.run.run import Run
 
@@ -32,18 +32,15 @@ def require_fits_driver(run: Run, say: Say) -> None:
     if not pairs:
         module = dut_driver(run).module
         raise NotApplicable(f"sheet {run.card.name} pairs no firmware with versions of driver {module}")
-    wanted, problems, unjudged, unpaired = _wanted(run), list[str](), list[str](), list[str]()
+    wanted, judged, unpaired = _wanted(run), Collected(), list[str]()
     for port, info in driver_infos(run):
         say(f"{port.place}: driver {info.driver} {info.version}, firmware {info.firmware}")
-        try:
-            _judge(run, port, info, _pair(pairs, port, info, wanted))
-        except CardFailure as error:
-            problems.append(str(error))
-        except SheetUnknown as error:
-            unpaired.append(str(error))
-        except Undecided as error:
-            unjudged.append(str(error))
-    fail_with(problems, unjudged)
+        with judged.one():
+            try:
+                _judge(run, port, info, _pair(pairs, port, info, wanted))
+            except SheetUnknown as error:
+                unpaired.append(str(error))
+    judged.end()
     if unpaired:
         raise SheetUnknown("\n".join(dict.fromkeys(unpaired)))
 

@@ -75,6 +75,44 @@ def fail_with(problems: list[str], doubts: Sequence[str] = ()) -> None:
         raise Undecided("\n".join(doubts))
 
 
+class Collected:
+    """How the parts of a check end, such as ports or sizes: one that cannot be judged hides no failure of another."""
+
+    def __init__(self) -> None:
+        self.problems, self.doubts = list[str](), list[str]()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Judge one part inside the ``with`` block; a failure or a doubt is kept for the end of the check.
+
+        Raises:
+            CardFailure: A kernel's trouble, at once; or the bench is wrong or the question cannot be asked, and parts
+                before have failed.
+            BenchFault: At once, where none has.
+            NotApplicable: At once, where none has.
+        """
+        try:
+            yield
+        except KernelFailure:
+            raise
+        except CardFailure as failure:
+            self.problems.append(str(failure))
+        except Undecided as doubt:
+            self.doubts.append(str(doubt))
+        except (BenchFault, NotApplicable):
+            fail_with(self.problems)
+            raise
+
+    def end(self) -> None:
+        """End the check.
+
+        Raises:
+            CardFailure: With the failure of every part that has one.
+            Undecided: With every doubt, when there are doubts alone.
+        """
+        fail_with(self.problems, self.doubts)
+
+
 def none_applies(others: Sequence[tuple[str, NotApplicable]]) -> NotApplicable:
     """Return why nothing of several things can be asked, of the kind that their reasons share.
 

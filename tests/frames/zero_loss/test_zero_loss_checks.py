@@ -342,3 +342,20 @@ def test_a_rate_that_the_card_holds_back_is_compared_with_accepted_runs(
 @pytest.mark.parametrize(("per_s", "shortest_ms"), [(1e6, 150), (1000, 200), (10, 250)])
 def test_a_standstill_that_fills_a_ring_excuses_a_loss(per_s: float, shortest_ms: int) -> None:
     assert zero_loss_trials._standstill_ms(per_s) == shortest_ms
+
+
+def test_a_size_that_cannot_be_judged_hides_no_failure_of_another(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dut loses what comes in; nobody knows about what goes out."""
+    bench.paneled.spoil(EVERY_TENTH, "to dut.p1")
+    found = zero_loss_checks.search
+
+    def searched(trial_at: Any, line_per_s: float) -> Any:
+        if trial_at.__self__._stream.sender.name == "dut.p1":
+            raise Undecided("a server stood still")
+        return found(trial_at, line_per_s)
+
+    monkeypatch.setattr(zero_loss_checks, "search", searched)
+    with pytest.raises(CardFailure, match=rf"^{WAYS[1]}: frames of 64 bytes"):
+        bench.judge()

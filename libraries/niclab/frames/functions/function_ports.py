@@ -11,6 +11,7 @@ from niclab.checks.asked import Say, dut
 from niclab.core.verdict import (
     BenchFault,
     CardFailure,
+    Collected,
     Deviation,
     NotApplicable,
     SheetSilent,
@@ -59,21 +60,17 @@ def each_port(run: Run, judge: Callable[[Port], None]) -> None:
         Undecided: A port is, or some can be judged and others not.
         NotApplicable: No port can be judged.
     """
-    failed, doubts, without = list[str](), list[str](), list[str]()
+    judged, without = Collected(), list[str]()
     ports = [run.bench.end(path, Role.DUT) for path in run.bench.paths]
     for port in ports:
-        try:
-            judge(port)
-        except CardFailure as failure:
-            failed.append(str(failure))
-        except Undecided as doubt:
-            doubts.append(str(doubt))
-        except (BenchFault, SheetSilent, SheetUnknown, Deviation):
-            fail_with(failed)
-            raise
-        except NotApplicable as reason:
-            without.append(str(reason))
-    fail_with(failed, [*dict.fromkeys([*doubts, *without])] if doubts else [])
+        with judged.one():
+            try:
+                judge(port)
+            except (SheetSilent, SheetUnknown, Deviation):
+                raise
+            except NotApplicable as reason:
+                without.append(str(reason))
+    fail_with(judged.problems, [*dict.fromkeys([*judged.doubts, *without])] if judged.doubts else [])
     require_judged(without, some=len(without) < len(ports))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from niclab.bench.records import BenchPath, Role
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import Undecided
+from niclab.core.verdict import Collected, Undecided
 from niclab.frames.exchange import FrameBench, Say
 from niclab.frames.ledger import FCS_BYTES
 from niclab.frames.zero_loss.zero_loss_search import LONG_S, PROOFS, STEP, LossTrial, ZeroLossRate, search
@@ -55,6 +55,8 @@ class SheetRate:
 def judge(run: Run, path: BenchPath, say: Say) -> None:
     """Find the zero-loss rate of each size in both directions, note it as a figure, and judge it.
 
+    A size that cannot be judged hides no failure of another, nor of the other direction.
+
     Args:
         run: The current run.
         path: The path that carries the frames.
@@ -70,7 +72,7 @@ def judge(run: Run, path: BenchPath, say: Say) -> None:
     """
     wanted = _wanted(run, path)
     sizes = sorted({*SIZES, *wanted})
-    questions = list[Question]()
+    questions, judged = list[Question](), Collected()
     with ExitStack() as undoing:
         if sizes[-1] > LARGEST:
             undoing.enter_context(mtu.both_ends(run, path, sizes[-1] - HEADER_AND_FCS))
@@ -80,10 +82,13 @@ def judge(run: Run, path: BenchPath, say: Say) -> None:
             for size in sizes:
                 stream = bench.frames(f"frames of {size} bytes", measured.ends.from_port, 0, (size - FCS_BYTES,))
                 trials = ZeroLossTrials(run, stream, say)
-                found = search(trials.at, measured.rate_mbps * 1e6 / 8 / (size + PREAMBLE_AND_GAP))
-                questions += _judged(measured, size, _proven(trials, found), trials, wanted.get(size))
+                with judged.one():
+                    found = search(trials.at, measured.rate_mbps * 1e6 / 8 / (size + PREAMBLE_AND_GAP))
+                    questions += _judged(measured, size, _proven(trials, found), trials, wanted.get(size))
     if questions:
-        judge_questions(run.notes, questions)
+        with judged.one():
+            judge_questions(run.notes, questions)
+    judged.end()
 
 
 def _wanted(run: Run, path: BenchPath) -> dict[int, SheetRate]:
