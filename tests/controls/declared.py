@@ -239,8 +239,8 @@ def _storage() -> list[Declared]:
         *rows,
         Declared("storage:peer target takes one command at a time", disks, UNDECIDED, target, storage.BROADCOM),
         Declared("storage:peer slow disks", frozenset({storage.NVME}), UNDECIDED, nvme, storage.BROADCOM),
-        Declared("card:dut tx-slow=800", disks, UNDECIDED, writes, storage.BROADCOM),
-        Declared("card:dut tx-slow=800", frozenset({storage.SENDS}), CARD, writes, storage.BROADCOM),
+        Declared("card:dut tx-slow=600", disks, UNDECIDED, writes, storage.BROADCOM),
+        Declared("card:dut tx-slow=600", frozenset({storage.SENDS}), CARD, writes, storage.BROADCOM),
     ]
 
 
