@@ -27,14 +27,16 @@ _NOISE = (1.0, 1.004, 0.997, 1.002, 0.996)
 class FakeDisks:
     """The disks, over the first path.
 
-    ``speed``: part of full speed, by the load; ``damaged``: blocks of each step; ``drops``: the session loses its
-    connection; ``resends``: segments that the target sends again in a run; ``log``: sessions and loads in their order.
+    ``speed``: part of full speed, by the load; ``damaged``: blocks of each step; ``failed``: its operations;
+    ``drops``: the session loses its connection; ``resends``: segments that the target sends again in a run; ``log``:
+    sessions and loads in their order.
     """
 
     def __init__(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:
         self.states, self.log = states, list[str]()
         self.speed: Callable[[str], float] = lambda _: 1.0
         self.damaged: Callable[[], int] = lambda: 0
+        self.failed: Callable[[], int] = lambda: 0
         self.drops: Callable[[], bool] = lambda: False
         self.resends: Callable[[], int] = lambda: 0
         self.is_counted = True
@@ -93,7 +95,7 @@ class FakeDisks:
         for name in self._total:
             self._total[name] += said[name]
         times = {"elapsed_s": elapsed_s, "silent_s": 0.1, "slowest_s": 0.2}
-        return said | {"damaged": self.damaged(), "failed": 0, **times, "example": "block 7"}
+        return said | {"damaged": self.damaged(), "failed": self.failed(), **times, "example": "block 7"}
 
     def _run(self, _: str) -> str:
         load, seconds = self._plan["load"], self._plan["seconds"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from accepted_runs import accept_day
@@ -175,6 +175,18 @@ def test_no_step_follows_one_that_damages_data(disks: FakeDisks, monkeypatch: py
     with pytest.raises(Undecided, match=r"^default under iSCSI: with(out)? it: .*2 blocks with another content"):
         factors()
     assert asked == ["default"]
+
+
+@pytest.mark.parametrize("check", [factors, checksums])
+def test_operations_that_all_fail_under_a_setting_are_judged(
+    states: States, disks: FakeDisks, monkeypatch: pytest.MonkeyPatch, check: Callable[[], None]
+) -> None:
+    is_whole = states.tso if check is factors else lambda: sums_are_on(states)
+    disks.failed = lambda: 0 if is_whole() else 3
+    disks.speed = lambda _: 1.0 if is_whole() else 0.0
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(Undecided, match=r"it: .*, 3 operations failed, .*nobody knows"):
+        check()
 
 
 def test_counts_that_disagree_are_the_benchs_fault(disks: FakeDisks) -> None:

@@ -208,11 +208,11 @@ class DiskClient:
 
 
 @contextmanager
-def until_all_fail(*clients: DiskClient) -> Iterator[None]:
+def until_all_fail(clients: Sequence[DiskClient]) -> Iterator[None]:
     """End the loads of a ``with`` block after one of which all operations fail: what failed is judged.
 
     Args:
-        clients: Those that make the loads.
+        clients: Those that make the loads; more may come in the block.
 
     Raises:
         WorthlessResult: A result is worthless, and nothing was damaged or failed.

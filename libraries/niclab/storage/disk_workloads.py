@@ -284,7 +284,7 @@ class _Loads(DiskLoads):
     def asked(self, loads: Sequence[StorageLoad], is_first: bool) -> LoadsAnswer:
         before, found = self.disks.look(), list[LoadFound]()
         self.client.fill()
-        with until_all_fail(self.client):
+        with until_all_fail([self.client]):
             for load in loads if is_first else loads[:1]:
                 found.append(self._counted(load, is_first))
         self.client.check()

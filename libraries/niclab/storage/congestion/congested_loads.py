@@ -216,7 +216,7 @@ class _Loads:
         for side in self.sides:
             side.client.fill()
         found = dict[StorageLoad, Loaded]()
-        with until_all_fail(*(side.client for side in self.sides)):
+        with until_all_fail([side.client for side in self.sides]):
             for load, each in measured.items():
                 found[load] = self._turns(load, each, counter)
         for side in self.sides:

@@ -22,7 +22,7 @@ from niclab.stats.run_plan import SamplingPlan
 from niclab.stats.runner import Pairs
 from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.disk_figures import figures_of
-from niclab.storage.disk_loads import WORDS, LoadOrder
+from niclab.storage.disk_loads import WORDS, LoadOrder, until_all_fail
 from niclab.storage.disk_workloads import ends_of, too_much
 from niclab.storage.factors.factor_answer import Cost, FactorAnswer
 from niclab.storage.factors.variant_sessions import VariantSessions
@@ -142,7 +142,9 @@ class _Asked:
             variants = Variants(run, way, own)
             with closing(VariantSessions(run, self.path, self.target, variants, self.at_work)) as sessions:
                 turns = _Turns(self.measured, budget.run_s, sessions, asker)
-                found = asker.effects(turns.one, (WITHOUT, WITH), expected, SEED)
+                found = dict[StorageLoad, tuple[Pairs, Outcome]]()
+                with until_all_fail(sessions.clients):
+                    found = asker.effects(turns.one, (WITHOUT, WITH), expected, SEED)
                 sessions.finish()
         made = turns.made
         too_many = [words for each in made.values() for one in each for words in too_much(one.run)]

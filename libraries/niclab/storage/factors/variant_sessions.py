@@ -52,6 +52,7 @@ class VariantSessions:
         damaged: Data that were not those written, and operations that failed, in words.
         problems: Where counts disagree, in words.
         lost: How often a session of a variant had no longer the connection that it began with, by variant.
+        clients: Those that load the disks, of all sessions so far.
     """
 
     run: Run
@@ -62,6 +63,7 @@ class VariantSessions:
     damaged: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     lost: dict[str, int] = field(default_factory=dict)
+    clients: list[DiskClient] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
     _now: tuple[str, SessionLoads] | None = None
     _began: tuple[DiskCounts, int | None] = field(init=False)
@@ -122,6 +124,7 @@ class VariantSessions:
             agent = DiskAgent(self.run.server(Role.DUT))
             ending.callback(agent.end)  # before the session: it has the disks open
             client = DiskClient(agent, disks, secrets.token_hex(8))
+            self.clients.append(client)
             loads = SessionLoads(self.run, self.path, client, disks)
             self._began = (loads.counts(), self._connection())
             client.fill()

@@ -357,7 +357,7 @@ class EffectAnswers(Answer):
         return lines
 
     def charts(self) -> list[Chart]:
-        return [chart(self.title, self.answers)]
+        return [chart(self.title, self.answers)] if self.answers else []
 
     def made(self) -> list[TrafficRun]:
         return [run for each in self.answers for _, run in each.runs]
