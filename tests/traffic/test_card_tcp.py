@@ -317,7 +317,22 @@ def test_cpu_that_placement_saves_is_green(bench: FakeBench, card: CardTcp, stat
 @pytest.mark.parametrize(("ddp", "against"), [(50, "nic"), (29, "toe")])
 def test_cpu_that_placement_does_not_save_is_red(bench: FakeBench, card: CardTcp, ddp: int, against: str) -> None:
     cpu(card, bench, nic=60, toe=30, toe_ddp=ddp)
-    with pytest.raises((CardFailure, BenchFault), match=rf"receiver's CPU with toe-ddp against {against}: "):
+    with pytest.raises((CardFailure, BenchFault), match=rf"receiver's CPU with toe-ddp at the rate of {against}: "):
+        TcpOffload().direct_placement_should_save_cpu(QUICK)
+
+
+@pytest.mark.parametrize(("part", "is_red"), [(0.5, True), (0.97, False)])
+def test_cpu_is_compared_at_the_same_rate(
+    bench: FakeBench, card: CardTcp, states: States, part: float, is_red: bool
+) -> None:
+    """Half of the traffic costs half of the CPU: no work was saved."""
+    cpu(card, bench, nic=60, toe=32, toe_ddp=20)
+    rate = states.rate
+    states.rate = lambda command: (part if card.mode() is Mode.TOE_DDP else 1.0) * rate(command)
+    if is_red:
+        with pytest.raises((CardFailure, BenchFault), match="receiver's CPU with toe-ddp at the rate of toe: "):
+            TcpOffload().direct_placement_should_save_cpu(QUICK)
+    else:
         TcpOffload().direct_placement_should_save_cpu(QUICK)
 
 

@@ -1,7 +1,8 @@
 """The receiver's CPU against the number of connections: TCP of the system, of the card, and with direct placement.
 
 After the Chelsio paper (CHE-02). The modes take turns, so that what drifts on the bench is in all of them; in each turn
-of a card's TCP a run by itself proves that the connections are the card's.
+of a card's TCP a run by itself proves that the connections are the card's. A mode that carries less also costs less:
+its CPU is judged as it were at the rate of the other mode.
 """
 
 from __future__ import annotations
@@ -49,12 +50,16 @@ class CpuAnswer(Answer):
     def lines(self) -> list[str]:
         found = []
         for count in self.runs[Mode.NIC]:
-            least = fmean(_cpu(self.runs[Mode.TOE_DDP][count]))
             shown = [f"{mode.value} {fmean(_cpu(self.runs[mode][count])):.1f} %" for mode in Mode]
-            less = [f"{100 * (1 - least / fmean(_cpu(self.runs[mode][count]))):.0f} % less than" for mode in AGAINST]
-            words = ", ".join(f"{saved} {mode.value}" for saved, mode in zip(less, AGAINST, strict=True))
-            found.append(f"{count} connections, receiver's CPU: {', '.join(shown)}; with placement {words}")
-        return [*found, *(f"against {mode.value}: {result.reason}" for mode, result in self.saved.items())]
+            less = ", ".join(f"{self._saved_percent(mode, count):.0f} % less than {mode.value}" for mode in AGAINST)
+            found.append(
+                f"{count} connections, receiver's CPU: {', '.join(shown)}; with placement at their rate {less}"
+            )
+        return [*found, *(f"at the rate of {mode.value}: {result.reason}" for mode, result in self.saved.items())]
+
+    def _saved_percent(self, mode: Mode, count: int) -> float:
+        pairs = _at_its_rate(self.runs[mode][count], self.runs[Mode.TOE_DDP][count])
+        return 100 * (1 - fmean(placed for _, placed in pairs) / fmean(cpu for cpu, _ in pairs))
 
     def charts(self) -> list[Chart]:
         note = f"messages of {MESSAGE_BYTES} bytes; band: least and most of the runs"
@@ -68,7 +73,7 @@ class CpuAnswer(Answer):
 
     def questions(self) -> list[Question]:
         most = max(self.runs[Mode.NIC])
-        name = f"{self.subject}, {most} connections, receiver's CPU with {Mode.TOE_DDP.value} against"
+        name = f"{self.subject}, {most} connections, receiver's CPU with {Mode.TOE_DDP.value} at the rate of"
         return [Question(f"{name} {mode.value}", result, self.hindrances) for mode, result in self.saved.items()]
 
     def _drawn(self, figure: _Figure) -> tuple[ChartLine, ...]:
@@ -113,9 +118,9 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> CpuAnswe
         first_look=FEWEST_ROUNDS, most=ROUNDS, met_from=ROUNDS, warm_up_runs=0, resolution=LEAST_PERCENT
     )
     most, source = COUNTS[profile][-1], f"sheet {run.card.name}: {facts.source}"
-    placed = _cpu(runs[Mode.TOE_DDP][most])
+    placed = runs[Mode.TOE_DDP][most]
     saved = {
-        mode: judge_pairs(list(zip(_cpu(runs[mode][most]), placed, strict=True)), lowers_by(percent, source), plan)
+        mode: judge_pairs(_at_its_rate(runs[mode][most], placed), lowers_by(percent, source), plan)
         for mode, percent in wanted.items()
     }
     hindrances = measured.hindrances([each for counts in runs.values() for found in counts.values() for each in found])
@@ -162,6 +167,12 @@ def _turn(measured: MeasuredPath, mode: Mode, profile: Profile, runs: Mapping[in
 
 def _cpu(runs: Sequence[TrafficRun]) -> list[float]:
     return [max(LEAST_PERCENT, 100 * each.receiver.cpu.mean_busy) for each in runs]
+
+
+def _at_its_rate(runs: Sequence[TrafficRun], placed: Sequence[TrafficRun]) -> list[tuple[float, float]]:
+    """Pairs of runs of a mode and of placement: the CPU of each, that of placement at the rate of its partner."""
+    figures = zip(_cpu(runs), _rates(runs), _cpu(placed), _rates(placed), strict=True)
+    return [(cpu, placed_cpu * rate / placed_rate) for cpu, rate, placed_cpu, placed_rate in figures]
 
 
 def _rates(runs: Sequence[TrafficRun]) -> list[float]:
