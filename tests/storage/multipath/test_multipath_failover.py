@@ -31,13 +31,14 @@ LOST, BACK = "path a lost by cable", "path a back"
 class Disks(LoadedDisks):
     """Two disks over each of two paths.
 
-    ``failed``: paths that fail though nobody has lost them; ``left``: disks that are in no map; ``maps``: how many
-    there are; ``stays``: maps change no path; ``mute``: paths over which pings are not answered.
+    ``failed``: paths that fail though nobody has lost them; ``left``: disks that are in no map; ``foreign``: those that
+    every map has, too; ``maps``: how many there are; ``stays``: maps change no path; ``mute``: paths over which no ping
+    is answered.
     """
 
     def __init__(self, bench: FakeBench) -> None:
         super().__init__(bench, GOOD)
-        self.failed, self.mute, self.left = set[str](), set[str](), set[str]()
+        self.failed, self.mute, self.left, self.foreign = set[str](), set[str](), set[str](), set[str]()
         self.maps, self.stays = 2, False
         self.carrier: Exception | None = None
         self.pinged = list[str]()
@@ -54,6 +55,7 @@ class Disks(LoadedDisks):
         for number, (first, second) in enumerate(disks):
             active = {first: "a" not in bad, second: "b" not in bad}
             held = {disk: is_active for disk, is_active in active.items() if disk not in self.left}
+            held |= dict.fromkeys(self.foreign, True)
             found.append(DiskMap(f"m{number}", 5120, first if used == "a" else second, held))
         return found
 
@@ -222,6 +224,12 @@ def test_a_map_without_a_disk_of_the_other_path_is_not_ready(connected: Disks) -
     with pytest.raises(Undecided, match=r"map m1 uses path a, has no disk of path b; expected path a within 0\.05 s"):
         MultipathStorage().both_paths_of_the_disks_should_be_ready()
     assert connected.pinged == ["dut.p0", "peer.p0", "dut.p1", "peer.p1"]
+
+
+def test_a_map_with_a_disk_of_neither_path_is_not_ready(connected: Disks) -> None:
+    connected.foreign = {"sdx"}
+    with pytest.raises(Undecided, match=r"map m0 has disk sdx of neither path; expected path a within 0\.05 s"):
+        MultipathStorage().both_paths_of_the_disks_should_be_ready()
 
 
 def test_a_map_may_lack_the_disk_of_a_path_that_is_lost(taken: Run, connected: Disks) -> None:

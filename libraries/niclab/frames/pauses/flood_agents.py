@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import ended_by
 from niclab.frames.frame_agents import port_addresses
 from niclab.frames.pauses import flood_program
 from niclab.frames.server_agent import StepAgent, running
@@ -51,11 +51,8 @@ class FloodAgents:
         """
         dut, _ = side_by_side(self._on, Role)
         dut.do({"do": "listen", "ifaces": [self._run.interface(port) for port in ports]})
-        try:
+        with ended_by(lambda: dut.do({"do": "end"})):
             yield
-        finally:
-            with suppress(BenchFault):  # the first error says more
-                dut.do({"do": "end"})
 
     def flood(self, ports: Sequence[Port], seconds: float) -> dict[Port, Flooded]:
         """Let the partner of each port send as many frames to it as it can.

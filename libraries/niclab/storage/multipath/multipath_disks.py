@@ -220,6 +220,9 @@ class MultipathDisks:
                 wrong.append(f"{dut.name}: has no map {name}")
                 continue
             found, by_disk = maps[name], dict(zip(disks, self._disks, strict=True))
+            if others := found.active.keys() - by_disk.keys():
+                wrong.append(f"{dut.name}: map {name} has disk {' and '.join(sorted(others))} of neither path")
+                continue
             failed = sorted(by_disk[disk] for disk, is_active in found.active.items() if not is_active)
             gone = sorted(by_disk[disk] for disk in disks if disk not in found.active)
             if by_disk[found.used] != path.name or {*failed, *gone} - {lost}:
