@@ -152,6 +152,18 @@ def test_a_bridge_that_reports_nothing_is_left_out(settings: FakeSettings) -> No
     errors.pcie_errors_should_not_have_grown()
 
 
+def test_a_bridge_that_reports_since_hides_no_error_of_the_card(settings: FakeSettings) -> None:
+    settings.aer_counts[ROOT] = None
+    errors = Pcie()
+    errors.remember_pcie_errors()
+    settings.aer_counts[ROOT] = QUIET
+    with pytest.raises(Undecided, match=f"^dut: {ROOT} was not there when the error counters were kept$"):
+        errors.pcie_errors_should_not_have_grown()
+    settings.aer_counts["0000:02:00.0"] = GROWN
+    with pytest.raises(CardFailure, match=r"^dut: PCI Express errors of 0000:02:00\.0 grew"):
+        errors.pcie_errors_should_not_have_grown()
+
+
 def test_a_port_that_counts_no_more_is_wrong(errors: Pcie, settings: FakeSettings) -> None:
     settings.aer_counts["0000:02:00.0"] = None
     with pytest.raises(CardFailure, match=r"^dut: 0000:02:00\.0 is gone, or counts its errors no more$"):

@@ -109,17 +109,19 @@ class PcieErrorCounters:
 
         Raises:
             CardFailure: At an end of the card's own link a counter grew, or is gone.
-            Undecided: Only at devices above that link. The dut has booted since, or a device is new.
+            Undecided: Only at devices above that link, or a device is new. The dut has booted since.
             BenchFault: No counters were kept.
         """
         if self._kept is None:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
         if dut(self._run).system.boot_id() != self._kept.boot_id:
             raise Undecided("dut: has booted since the error counters were kept; they begin at zero then")
-        problems, before, after = dict[str, str](), self._kept.counters, self._read()
+        problems, new = dict[str, str](), list[Charge]()
+        before, after = self._kept.counters, self._read()
         for slot, counters in after.items():
             if slot not in before:
-                raise Undecided(f"dut: {slot} was not there when the error counters were kept")
+                new.append(Charge(f"dut: {slot} was not there when the error counters were kept", None))
+                continue
             grown = counters.growth_since(before[slot])
             say(f"{slot}: {grown or 'no new errors'}")
             shown = ", ".join(f"{name} by {count}" for name, count in grown.items())
@@ -127,7 +129,7 @@ class PcieErrorCounters:
                 problems[slot] = f"dut: PCI Express errors of {slot} grew: {shown}; expected none"
         for slot in sorted(set(before) - set(after)):
             problems[slot] = f"dut: {slot} is gone, or counts its errors no more"
-        blame_charged([_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()])
+        blame_charged([*(_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()), *new])
 
     def _own(self) -> frozenset[str]:
         ports = [port.pci for port in self._run.ports(Role.DUT)]

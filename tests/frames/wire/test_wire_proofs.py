@@ -202,6 +202,25 @@ def test_received_checksums_and_hashes(wire: Namespaces, monkeypatch: pytest.Mon
     assert said[-1].endswith("0 of 512 packets of 64 connections hashed, 1 values, 0 connections with several")
 
 
+def test_checksums_that_are_judged_with_the_offload_off_are_not_hidden(
+    wire: Namespaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With it on, nobody knows."""
+    wire.spoil("")
+    send = ground.ProofGround.send
+
+    def sent(self: Any, streams: Any, on: bool) -> Any:
+        captured = send(self, streams, on)
+        (leg,) = captured.ledger.legs
+        for flow, came in leg.arrived.items():
+            leg.arrived[flow] = came.model_copy(update={"valid": 0 if on else came.frames})
+        return captured
+
+    monkeypatch.setattr(ground.ProofGround, "send", sent)
+    with pytest.raises(CardFailure, match=r"rx-checksum .* is off, and .* are called right; expected none$"):
+        proofs.prove(wire.run, "rx-checksum", str)
+
+
 @pytest.mark.parametrize("offload", ["vlan-insert", "vlan-strip"])
 def test_tags_with_priorities_are_inserted_and_arrive(
     wire: Namespaces, monkeypatch: pytest.MonkeyPatch, offload: str
