@@ -45,7 +45,7 @@ class Settings(BenchLibrary):
         Raises:
             CardFailure: Each change of a ring loses memory that does not come back.
             BenchFault: The dut has less memory available than estimated, or a ring could not be put back.
-            Undecided: Memory goes while no ring is changed as well.
+            Undecided: Memory goes while no ring is changed as well, or a port does not take the sizes to measure with.
             NotApplicable: The sheet knows no rings of a driver that does not offer them either.
             SheetUnknown: The sheet does not know the largest rings or the largest MTU.
         """
