@@ -77,6 +77,24 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
         raise Undecided("\n".join(unknown))
 
 
+def not_back(run: Run, port: Port, limit_ms: int, after: str) -> list[Trouble]:
+    """Say that a port has no link again in time, and whose fault that is.
+
+    Args:
+        run: The qualification run.
+        port: The port.
+        limit_ms: The time from now on, in ms.
+        after: What was done to it, for the message.
+
+    Returns:
+        The problem, or nothing.
+    """
+    if run.server_of(port).host.links.await_carrier(run.interface(port), True, within_s=limit_ms / 1000):
+        return []
+    text = f"has no carrier {limit_ms} ms after {after}; expected a link (sheet {run.card.name})"
+    return [_explained(run, port, text)]
+
+
 def _explained(run: Run, port: Port, text: str) -> Trouble:
     """A port without a link: of the dut by the bench's fault where peer or switch keep the link down."""
     own = port.trouble(text)
