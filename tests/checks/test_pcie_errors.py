@@ -152,6 +152,18 @@ def test_a_bridge_that_reports_nothing_is_left_out(settings: FakeSettings) -> No
     errors.pcie_errors_should_not_have_grown()
 
 
+@pytest.mark.parametrize(("port", "verdict"), [(QUIET, Undecided), (GROWN, CardFailure)])
+def test_a_device_that_is_new_hides_no_error(
+    settings: FakeSettings, port: AerCounters, verdict: type[Exception]
+) -> None:
+    settings.aer_counts[ROOT] = None
+    errors = Pcie()
+    errors.remember_pcie_errors()
+    settings.aer_counts |= {ROOT: QUIET, "0000:02:00.0": port}
+    with pytest.raises(verdict, match=f"dut: {ROOT} was not there when the error counters were kept$"):
+        errors.pcie_errors_should_not_have_grown()
+
+
 def test_a_port_that_counts_no_more_is_wrong(errors: Pcie, settings: FakeSettings) -> None:
     settings.aer_counts["0000:02:00.0"] = None
     with pytest.raises(CardFailure, match=r"^dut: 0000:02:00\.0 is gone, or counts its errors no more$"):

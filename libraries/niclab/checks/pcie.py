@@ -33,14 +33,15 @@ def require_link(run: Run, say: Say) -> None:
         Deviation: Speeds are right, and the bench declares that its emulated card deviates in width.
         Undecided: No link above a port can be read, or only a link between two bridges falls short of what both can do.
     """
-    card, found = run.card, list[Charge]()
+    card, found, unread = run.card, list[Charge](), list[Charge]()
     expected = card.pcie_link()
     width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
     deviation = run.bench.deviation(card.name, SiliconFact.PCIE_WIDTH)
     for port in run.ports(Role.DUT):
         path = dut(run).pci.path(port.pci)
         if not path:
-            raise Undecided(f"{port.place}: no PCI Express link above it could be read")
+            unread.append(Charge(f"{port.place}: no PCI Express link above it could be read", None))
+            continue
         for link in path:
             say(f"{port.name}: {link_shown(link)}")
         narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
@@ -59,7 +60,7 @@ def require_link(run: Run, say: Say) -> None:
             if measure is SPEED or not deviation:
                 subject, source = f"{port.place} trained to", f"expected {measure.shown(wanted)} (sheet {card.name})"
                 found += judged(path, measure, wanted, subject, source)
-    blame_charged(found)
+    blame_charged([*found, *unread])
     if deviation:
         raise deviation.verdict(f"x{width}")
 
@@ -116,10 +117,12 @@ class PcieErrorCounters:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
         if dut(self._run).system.boot_id() != self._kept.boot_id:
             raise Undecided("dut: has booted since the error counters were kept; they begin at zero then")
-        problems, before, after = dict[str, str](), self._kept.counters, self._read()
+        problems, unknown = dict[str, str](), list[Charge]()
+        before, after = self._kept.counters, self._read()
         for slot, counters in after.items():
             if slot not in before:
-                raise Undecided(f"dut: {slot} was not there when the error counters were kept")
+                unknown.append(Charge(f"dut: {slot} was not there when the error counters were kept", None))
+                continue
             grown = counters.growth_since(before[slot])
             say(f"{slot}: {grown or 'no new errors'}")
             shown = ", ".join(f"{name} by {count}" for name, count in grown.items())
@@ -127,7 +130,8 @@ class PcieErrorCounters:
                 problems[slot] = f"dut: PCI Express errors of {slot} grew: {shown}; expected none"
         for slot in sorted(set(before) - set(after)):
             problems[slot] = f"dut: {slot} is gone, or counts its errors no more"
-        blame_charged([_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()])
+        grew = [_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()]
+        blame_charged([*grew, *unknown])
 
     def _own(self) -> frozenset[str]:
         ports = [port.pci for port in self._run.ports(Role.DUT)]
