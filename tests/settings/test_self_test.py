@@ -11,6 +11,7 @@ from fake_bench import FakeBench
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.host_records import SelfTest
+from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.settings import survival
 from niclab.settings.dut_ports import Show
@@ -27,7 +28,7 @@ def carried_out(
     taken.card = bench.load()[1]
     host = taken.server(Role.DUT).host
     host.drivers = SimpleNamespace(self_test=lambda iface, _: answer(iface))  # type: ignore[assignment]
-    survival.self_test(taken, False, show)
+    survival.self_test(taken, False, show, carrier.not_back)
 
 
 def none(iface: str) -> SelfTest:

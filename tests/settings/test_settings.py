@@ -17,6 +17,7 @@ from niclab.core.wait import Deadline
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Rings
 from niclab.hosts.settings.settings_records import Attempt
+from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.settings import survival
 from Settings import Settings
@@ -95,7 +96,7 @@ def test_a_link_that_the_peer_keeps_down_is_not_the_cards(bench: FakeBench, take
     with pytest.raises(BenchFault, match=said.format("the bench was made ready")):
         Settings().ring_should_take_its_range("rx")
     with pytest.raises(BenchFault, match=said.format("down and up")):
-        survival.over_down_and_up(taken, str)
+        survival.over_down_and_up(taken, str, carrier.not_back)
 
 
 def test_other_rings_are_wrong(settings: FakeSettings) -> None:

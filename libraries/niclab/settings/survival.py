@@ -9,10 +9,9 @@ from niclab.bench.records import OperatingSystem, Role
 from niclab.card import CoalescingFacts, RingFacts
 from niclab.core.verdict import NotApplicable, SheetSilent, Trouble, blame, require_judged
 from niclab.hosts.settings.settings_records import Attempt
-from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.settings import coalescing
-from niclab.settings.dut_ports import DutPort, Show, driver_section, dut_ports
+from niclab.settings.dut_ports import DutPort, NotBack, Show, driver_section, dut_ports
 from niclab.settings.rings.ring_sizes import RingSize
 from niclab.settings.trial import Quantity
 
@@ -39,12 +38,13 @@ class CoalescingValue:
         return self.dut.put_back(f"{self.what} is set", restoring)
 
 
-def over_down_and_up(run: Run, show: Show) -> None:
+def over_down_and_up(run: Run, show: Show, not_back: NotBack) -> None:
     """Change rings and coalescing of every port of the dut, take it down and up, and read them again.
 
     Args:
         run: The current run.
         show: Takes each setting as a sentence.
+        not_back: Judges a link that does not return.
 
     Raises:
         CardFailure: A setting is not taken, another one after down and up, or the link does not return in time.
@@ -74,11 +74,11 @@ def over_down_and_up(run: Run, show: Show) -> None:
                     problems.append(
                         f"{dut.place}: {quantity.what} is {found} after down and up; expected {value} as set"
                     )
-            links += carrier.not_back(run, dut.port, limit_ms, "down and up")
+            links += not_back(run, dut.port, limit_ms, "down and up")
     blame([*(Trouble(text, of_card=True) for text in problems), *links])
 
 
-def self_test(run: Run, offline: bool, show: Show) -> None:
+def self_test(run: Run, offline: bool, show: Show, not_back: NotBack) -> None:
     """Let every port of the dut test itself; the driver's verdict counts.
 
     What a result says is the driver's own matter: 0 is well of most, and sfc shows 1 for success, -1 for failure, and
@@ -88,6 +88,7 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
         run: The current run.
         offline: Every test, which takes the link down meanwhile; else those that leave the port in use.
         show: Takes the result of each test.
+        not_back: Judges a link that does not return.
 
     Raises:
         CardFailure: The test fails, the link does not return in time, or the driver has no self test and the sheet says
@@ -116,7 +117,7 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
                 f"{dut.place}: its self test fails: results other than 0: {others}; "
                 "expected the verdict PASS (ethtool -t)"
             )
-        links += carrier.not_back(run, dut.port, limit_ms, "its self test")
+        links += not_back(run, dut.port, limit_ms, "its self test")
     blame([*(Trouble(text, of_card=True) for text in problems), *links])
     require_judged(unjudged, some=len(unjudged) < len(ports))
 
