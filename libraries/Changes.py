@@ -8,6 +8,7 @@ from robot.api.deco import library
 from BenchLibrary import BenchLibrary, keyword
 from niclab.core.profile import Profile
 from niclab.frames import changes
+from niclab.links import carrier
 from niclab.settings import survival
 
 
@@ -47,10 +48,10 @@ class Changes(BenchLibrary):
 
         Raises:
             CardFailure: A setting is another one afterwards, or the link does not return in time.
-            BenchFault: A setting could not be put back.
+            BenchFault: A setting could not be put back, or peer or switch keep a link down.
             NotApplicable: The sheet says of no setting that it can be set.
         """
-        survival.over_down_and_up(self.run, logger.info)
+        survival.over_down_and_up(self.run, logger.info, carrier.not_back)
 
     @keyword
     def self_test_should_pass(self, offline: bool) -> None:
@@ -61,7 +62,7 @@ class Changes(BenchLibrary):
 
         Raises:
             CardFailure: The test fails by its driver's verdict, or the link does not return in time.
-            BenchFault: The result cannot be read.
+            BenchFault: The result cannot be read, or peer or switch keep a link down.
             NotApplicable: The driver or the system has no self test.
         """
-        survival.self_test(self.run, offline, logger.info)
+        survival.self_test(self.run, offline, logger.info, carrier.not_back)

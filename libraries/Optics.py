@@ -31,8 +31,9 @@ class Optics(BenchLibrary):
             CardFailure: A driver cannot read a module, reads differ, fields are mixed up, or the supply voltage is
                 where the module alarms.
             Undecided: Temperature, received power, bias current or sent power is where the module alarms: air, fibre,
-                the far end or an old laser may be why; or every read has the same wrong checksum, or the driver shows
-                some modules and not another one, or one is of a kind that is not read.
+                the far end or an old laser may be why; or every read has the same wrong checksum or nothing where
+                readings are to be, or the driver shows some modules and not another one, or one is of a kind that is
+                not read.
         """
         cage_checks.require_read_right(self.run, self.profile(profile), logger.info)
 

@@ -6,6 +6,7 @@ from robot.api import logger
 from robot.api.deco import library
 
 from BenchLibrary import BenchLibrary, keyword
+from niclab.links import carrier
 from niclab.settings import coalescing, mtu, pause, queues
 from niclab.settings.rings import ring_memory, ring_sizes
 
@@ -29,11 +30,11 @@ class Settings(BenchLibrary):
 
         Raises:
             CardFailure: A ring does not keep to the sheet, does not come back, or costs the link.
-            BenchFault: A size could not be put back.
+            BenchFault: A size could not be put back, or peer or switch keep a link down.
             NotApplicable: The sheet names no such ring, or knows no size of one that the driver does not offer.
             SheetUnknown: The sheet does not know its largest size.
         """
-        ring_sizes.over_range(self.run, ring, logger.info)
+        ring_sizes.over_range(self.run, ring, logger.info, carrier.not_back)
 
     @keyword
     def largest_rings_should_fit_in_memory(self) -> None:
@@ -45,7 +46,7 @@ class Settings(BenchLibrary):
         Raises:
             CardFailure: Each change of a ring loses memory that does not come back.
             BenchFault: The dut has less memory available than estimated, or a ring could not be put back.
-            Undecided: Memory goes while no ring is changed as well.
+            Undecided: Memory goes while no ring is changed as well, or a port does not take the sizes to measure with.
             NotApplicable: The sheet knows no rings of a driver that does not offer them either.
             SheetUnknown: The sheet does not know the largest rings or the largest MTU.
         """

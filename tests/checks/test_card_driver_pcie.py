@@ -333,6 +333,13 @@ class TestPcie:
         with pytest.raises(Undecided, match=r"^dut\.p1 \(0000:02:00\.0\): no PCI Express link above it"):
             Pcie().pcie_link_should_be_as_on_the_sheet()
 
+    def test_no_path_hides_no_narrow_link_of_another_port(self, bench: FakeBench) -> None:
+        first, second = bench.dut.nics[:2]
+        first.path = ()
+        second.path = (second.path[0], replace(second.path[1], width=4))
+        with pytest.raises(CardFailure, match=r"^dut\.p1 .* trained to x4 .*\ndut\.p0 .* no PCI Express link above it"):
+            Pcie().pcie_link_should_be_as_on_the_sheet()
+
     @pytest.mark.parametrize(("old", "field"), [("speed_gts: 8", "speed_gts"), ("  width: 8", "width")])
     def test_an_unknown_fact_is_not_applicable(self, bench: FakeBench, taken: Run, old: str, field: str) -> None:
         bench.edit(bench.sheet, (old, f"{old.rpartition(' ')[0]} {{unknown: test}}"))

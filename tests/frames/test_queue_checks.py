@@ -303,6 +303,14 @@ def test_a_link_that_does_not_return_is_red(made: Made, bench: FakeBench) -> Non
     assert "has no carrier 5000 ms after down and up" in failure(CHANGES)
 
 
+def test_a_link_that_the_peer_keeps_down_is_of_the_bench(made: Made, bench: FakeBench) -> None:
+    cards = made(virtual)
+    for card in cards.cards.values():
+        card.up = lambda: setattr(bench.nic("peer.p0"), "admin_up", False)  # type: ignore[method-assign]
+    with pytest.raises(BenchFault, match=r"^dut\.p0 .* has no carrier 5000 ms after down and up; .*; partner-link"):
+        CHANGES(ReceiveQueues())
+
+
 def test_a_table_that_cannot_be_put_back_is_of_the_bench(made: Made) -> None:
     cards = made(virtual)
 

@@ -25,6 +25,7 @@ from niclab.frames import draw
 from niclab.frames.draw import ChangeKind
 from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.linux_host import LinuxHost
+from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.settings import coalescing, pause, survival
@@ -189,8 +190,8 @@ def test_every_setting_of_an_effect_is_taken_and_comes_back(place: OnePort, jour
     [
         pause.switched,
         lambda run: coalescing.set_parameter(run, "every"),
-        lambda run: ring_sizes.over_range(run, "every", str),
-        lambda run: survival.over_down_and_up(run, str),
+        lambda run: ring_sizes.over_range(run, "every", str, carrier.not_back),
+        lambda run: survival.over_down_and_up(run, str, carrier.not_back),
     ],
     ids=["pause", "coalescing", "rings", "survival"],
 )
@@ -215,7 +216,7 @@ def test_rings_that_are_lost_with_the_link_are_found_whatever_they_were(
     rings.update(rx=ring, tx=ring)
     monkeypatch.setattr(DutPort, "down_and_up", lambda _: rings.update(rx=ring, tx=ring))
     with pytest.raises(CardFailure, match=f"ring rx is {ring} after down and up; expected (1024|2048) as set"):
-        survival.over_down_and_up(place.run, str)
+        survival.over_down_and_up(place.run, str, carrier.not_back)
 
 
 class Deaf(driver_fakes.E1000e):

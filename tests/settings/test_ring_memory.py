@@ -125,12 +125,29 @@ def test_memory_that_goes_without_changes_decides_nothing(settings: FakeSettings
         checked(taken)
 
 
-def test_a_port_that_refuses_the_sizes_is_not_measured(settings: FakeSettings, taken: Run) -> None:
+def test_a_port_that_refuses_the_sizes_is_not_green(settings: FakeSettings, taken: Run) -> None:
+    """Nothing was measured: a leak would not be seen."""
     settings.faults.add("rings halve")
     Memory(settings, lambda changes: changes * 8 * MIB)
-    assert "dut.p0 (0000:01:00.0): memory is not measured: the port does not take rings of 64 and 4096" in checked(
-        taken
-    )
+    said = "memory is not measured: the port does not take rings of 64 and 4096; expected both"
+    with pytest.raises(Undecided) as caught:
+        checked(taken)
+    assert str(caught.value).splitlines() == [f"dut.p{number} (0000:0{number + 1}:00.0): {said}" for number in (0, 1)]
+
+
+def test_a_port_that_is_not_measured_hides_no_leak_of_another(settings: FakeSettings, taken: Run) -> None:
+    others = list[str]()
+    memory = Memory(settings, lambda _: len(others) * 4 * MIB)
+    taking = memory.set_rings
+
+    def halving_the_first(iface: str, sizes: dict[str, int]) -> object:
+        is_first = iface == "enp1s0"
+        others.extend([] if is_first else [iface])
+        return taking(iface, {name: size // 2 for name, size in sizes.items()} if is_first else sizes)
+
+    memory.set_rings = halving_the_first  # type: ignore[assignment]
+    with pytest.raises(CardFailure, match=r"^dut\.p1 .* of memory are gone"):
+        checked(taken)
 
 
 def test_rings_that_cannot_be_set_are_estimated_alone(bench: FakeBench, settings: FakeSettings, taken: Run) -> None:

@@ -9,8 +9,9 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import Role
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.host_records import SelfTest
+from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.settings import survival
 from niclab.settings.dut_ports import Show
@@ -27,7 +28,7 @@ def carried_out(
     taken.card = bench.load()[1]
     host = taken.server(Role.DUT).host
     host.drivers = SimpleNamespace(self_test=lambda iface, _: answer(iface))  # type: ignore[assignment]
-    survival.self_test(taken, False, show)
+    survival.self_test(taken, False, show, carrier.not_back)
 
 
 def none(iface: str) -> SelfTest:
@@ -60,6 +61,25 @@ def test_a_port_without_hides_no_other(bench: FakeBench, taken: Run, passed: boo
 
     with pytest.raises(verdict, match=r"nvram 1" if verdict is CardFailure else "enp2s0: its driver has no self test"):
         carried_out(bench, taken, answer, False)
+
+
+@pytest.mark.parametrize(
+    ("passed", "verdict", "first"),
+    [(True, BenchFault, "dut.p0 .* has no carrier .* after its self test"), (False, CardFailure, ".*fails: .* link 1")],
+)
+def test_a_link_that_the_peer_keeps_down_is_not_the_cards(
+    bench: FakeBench, taken: Run, passed: bool, verdict: type[Exception], first: str
+) -> None:
+    bench.nic("peer.p0").admin_up = False
+    with pytest.raises(verdict, match=f"^{first}") as caught:
+        carried_out(bench, taken, lambda _: SelfTest(passed, (("link", int(not passed)),)), True)
+    assert "expected a link (sheet intel-82574l); partner-link (" in str(caught.value)
+
+
+def test_a_link_that_the_dut_loses_by_its_self_test_is_the_cards(bench: FakeBench, taken: Run) -> None:
+    bench.cables.stuck["dut.p0"] = False
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .* has no carrier .* after its self test; expected a link"):
+        carried_out(bench, taken, lambda _: GOOD, True)
 
 
 def test_a_result_that_fails_is_named(bench: FakeBench, taken: Run) -> None:

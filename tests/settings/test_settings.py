@@ -17,7 +17,9 @@ from niclab.core.wait import Deadline
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Rings
 from niclab.hosts.settings.settings_records import Attempt
+from niclab.links import carrier
 from niclab.run.run import Run
+from niclab.settings import survival
 from Settings import Settings
 
 DELIVERED = ("rings", "coalescing", "pause", "channels", "mtu")
@@ -85,6 +87,16 @@ def test_a_link_that_was_lost_before_a_ring_is_changed_is_wrong(bench: FakeBench
     first, second = failure("ring_should_take_its_range", "rx")
     assert first.startswith("dut.p0 (0000:01:00.0) has no carrier 5000 ms after the bench was made ready")
     assert second.startswith("dut.p0 (0000:01:00.0) has no carrier 5000 ms after ring rx was changed")
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_link_that_the_peer_keeps_down_is_not_the_cards(bench: FakeBench, taken: Run) -> None:
+    bench.nic("peer.p0").admin_up = False
+    said = r"^dut\.p0 \(0000:01:00\.0\) has no carrier [0-9]+ ms after {}; expected a link .*; partner-link"
+    with pytest.raises(BenchFault, match=said.format("the bench was made ready")):
+        Settings().ring_should_take_its_range("rx")
+    with pytest.raises(BenchFault, match=said.format("down and up")):
+        survival.over_down_and_up(taken, str, carrier.not_back)
 
 
 def test_other_rings_are_wrong(settings: FakeSettings) -> None:

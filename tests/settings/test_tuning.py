@@ -83,6 +83,8 @@ def test_what_the_sheet_does_not_offer_is_not_applicable(settings: FakeSettings)
     assert type(caught.value) is NotApplicable
     with pytest.raises(NotApplicable, match="coalescing shows no tx-frames"):
         Tuning().set_coalescing("dut.p0", "tx-frames", 1)
+    with pytest.raises(NotApplicable, match=r"^sheet intel-82574l says that coalescing tx-usecs cannot be set$"):
+        Tuning().set_coalescing("dut.p0", "tx-usecs", 1)
     with pytest.raises(BenchFault, match=r"there is no port 'dut\.p9'"):
         Tuning().set_ring("dut.p9", "rx", 512)
 

@@ -67,7 +67,7 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
         if not seen:
             state = "no carrier" if up else "still carrier"
             text = f"has {state} after {limit_ms} ms, all that sheet {run.card.name} allows"
-            problems.append(_explained(run, port, text) if up else port.trouble(text))
+            problems.append(explained(run, port, text) if up else port.trouble(text))
         elif took_ms > limit_ms:
             unknown.append(f"{port.place}: known after {took} ms only, too late to tell about {limit_ms} ms")
     if not up and 1 < len(ports) == len(problems):
@@ -77,8 +77,32 @@ def expect(run: Run, ports: list[Port], *, up: bool, began: float, say: Callable
         raise Undecided("\n".join(unknown))
 
 
-def _explained(run: Run, port: Port, text: str) -> Trouble:
-    """A port without a link: of the dut by the bench's fault where peer or switch keep the link down."""
+def not_back(run: Run, port: Port, limit_ms: int, after: str) -> list[Trouble]:
+    """Say that a port has no link again in time, and whose fault that is.
+
+    Args:
+        run: The qualification run.
+        port: The port.
+        limit_ms: The time from now on, in ms.
+        after: What was done to it, for the message.
+
+    Returns:
+        The problem, or nothing.
+    """
+    if run.server_of(port).host.links.await_carrier(run.interface(port), True, within_s=limit_ms / 1000):
+        return []
+    text = f"has no carrier {limit_ms} ms after {after}; expected a link (sheet {run.card.name})"
+    return [explained(run, port, text)]
+
+
+def explained(run: Run, port: Port, text: str) -> Trouble:
+    """A port without a link: of the dut by the bench's fault where peer or switch keep the link down.
+
+    Args:
+        run: The qualification run.
+        port: The port.
+        text: The problem, without the port.
+    """
     own = port.trouble(text)
     if not own.of_card:
         return own

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Unknown
-from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown
+from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown, Trouble
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
@@ -21,6 +21,8 @@ from niclab.run.temporary import put_back
 T = TypeVar("T")
 Show = Callable[[str], object]
 """Takes a sentence for the log."""
+NotBack = Callable[[Run, Port, int, str], list[Trouble]]
+"""Waits so many ms for the link of a port after something was done to it: the problem, and whose fault it is."""
 
 SETTLING_STEP_S = 0.2
 

@@ -12,7 +12,16 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import Changeable, ChannelFacts, OffloadName, PauseFacts, RingFacts, Setting, SettingKind
+from niclab.card import (
+    Changeable,
+    ChannelFacts,
+    CoalescingFacts,
+    OffloadName,
+    PauseFacts,
+    RingFacts,
+    Setting,
+    SettingKind,
+)
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.run.run import Run
@@ -135,7 +144,17 @@ def _coalescing(end: _Held, setting: Setting) -> AbstractContextManager[None]:
     shown = end.server.host.settings.coalescing(end.iface)
     if shown.parameters.get(str(setting.name)) is None:
         raise NotApplicable(f"{end.place}: coalescing shows no {setting.name}")
+    if end.server.role is Role.DUT:
+        _require_settable(end, str(setting.name))
     return _with_coalescing(end, setting, shown)
+
+
+def _require_settable(end: _Held, name: str) -> None:
+    """Refuse a parameter of coalescing that the sheet knows as one that is shown only."""
+    card, facts = end.run.card, end.run.card.of_driver("coalescing", end.system)
+    for row in facts.parameters if isinstance(facts, CoalescingFacts) else ():
+        if row.name == name and not card.known(row.settable, f"coalescing.parameters.{name}.settable"):
+            raise NotApplicable(f"sheet {card.name} says that coalescing {name} cannot be set")
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import CoalescingFacts, RingFacts
-from niclab.core.verdict import NotApplicable, SheetSilent, fail_with, require_judged
+from niclab.core.verdict import NotApplicable, SheetSilent, Trouble, blame, require_judged
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings import coalescing
-from niclab.settings.dut_ports import DutPort, Show, driver_section, dut_ports
+from niclab.settings.dut_ports import DutPort, NotBack, Show, driver_section, dut_ports
 from niclab.settings.rings.ring_sizes import RingSize
 from niclab.settings.trial import Quantity
 
@@ -38,20 +38,21 @@ class CoalescingValue:
         return self.dut.put_back(f"{self.what} is set", restoring)
 
 
-def over_down_and_up(run: Run, show: Show) -> None:
+def over_down_and_up(run: Run, show: Show, not_back: NotBack) -> None:
     """Change rings and coalescing of every port of the dut, take it down and up, and read them again.
 
     Args:
         run: The current run.
         show: Takes each setting as a sentence.
+        not_back: Judges a link that does not return.
 
     Raises:
         CardFailure: A setting is not taken, another one after down and up, or the link does not return in time.
-        BenchFault: A setting could not be put back.
+        BenchFault: A setting could not be put back, or peer or switch keep a link down.
         NotApplicable: The sheet says of no setting that it can be set.
     """
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
-    problems = []
+    problems, links = list[str](), list[Trouble]()
     for dut in dut_ports(run):
         chosen = [
             (quantity, most // 2 if quantity.read() != most // 2 else most // 4) for quantity, most in _chosen(dut)
@@ -73,12 +74,11 @@ def over_down_and_up(run: Run, show: Show) -> None:
                     problems.append(
                         f"{dut.place}: {quantity.what} is {found} after down and up; expected {value} as set"
                     )
-            if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
-                problems.append(f"{dut.place} has no carrier {limit_ms} ms after down and up; expected a link")
-    fail_with(problems)
+            links += not_back(run, dut.port, limit_ms, "down and up")
+    blame([*(Trouble(text, of_card=True) for text in problems), *links])
 
 
-def self_test(run: Run, offline: bool, show: Show) -> None:
+def self_test(run: Run, offline: bool, show: Show, not_back: NotBack) -> None:
     """Let every port of the dut test itself; the driver's verdict counts.
 
     What a result says is the driver's own matter: 0 is well of most, and sfc shows 1 for success, -1 for failure, and
@@ -88,18 +88,19 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
         run: The current run.
         offline: Every test, which takes the link down meanwhile; else those that leave the port in use.
         show: Takes the result of each test.
+        not_back: Judges a link that does not return.
 
     Raises:
         CardFailure: The test fails, the link does not return in time, or the driver has no self test and the sheet says
             that it has.
-        BenchFault: The result cannot be read.
+        BenchFault: The result cannot be read, or peer or switch keep a link down.
         Undecided: The driver has none for one port, and has for another.
         NotApplicable: The driver has no self test.
     """
     facts = run.card.self_test
     is_declared = facts is not None and facts.offered and run.server(Role.DUT).description.os is OperatingSystem.LINUX
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
-    problems, unjudged, ports = list[str](), list[str](), dut_ports(run)
+    problems, links, unjudged, ports = list[str](), list[Trouble](), list[str](), dut_ports(run)
     for dut in ports:
         try:
             found = dut.host.drivers.self_test(dut.iface, offline)
@@ -116,9 +117,8 @@ def self_test(run: Run, offline: bool, show: Show) -> None:
                 f"{dut.place}: its self test fails: results other than 0: {others}; "
                 "expected the verdict PASS (ethtool -t)"
             )
-        if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
-            problems.append(f"{dut.place} has no carrier {limit_ms} ms after its self test; expected a link")
-    fail_with(problems)
+        links += not_back(run, dut.port, limit_ms, "its self test")
+    blame([*(Trouble(text, of_card=True) for text in problems), *links])
     require_judged(unjudged, some=len(unjudged) < len(ports))
 
 

@@ -167,6 +167,24 @@ def test_a_memory_of_one_byte_fails_the_card(ports: LitPorts, memory: bytes) -> 
         check()
 
 
+@pytest.mark.parametrize("byte", [b"\0", b"\xff"])
+def test_readings_that_a_module_has_and_nobody_sees_are_undecided(ports: LitPorts, byte: bytes) -> None:
+    ports.of["dut.p1"] = ports.fixed(bytes(sfp())[:256] + byte * 256)
+    said = f"reads 0x{byte[0]:02x} as every byte of the second address of its module, .*; expected its readings$"
+    with pytest.raises(Undecided, match=PLACE + said):
+        check()
+    ports.of["dut.p0"] = ports.fixed(sfp(supply_v=2.5))
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .* reads supply voltage"):
+        check()
+
+
+def test_a_module_without_readings_is_green(ports: LitPorts) -> None:
+    memory = sfp()
+    memory[92], memory[95] = 0, memory[95] - memory[92] & 0xFF
+    ports.of["dut.p1"] = ports.fixed(bytes(memory)[:256] + bytes(256))
+    check()
+
+
 def test_a_memory_whose_size_changes_fails_the_card(ports: LitPorts) -> None:
     reads = count(1)
     ports.of["dut.p1"] = lambda: bytes(sfp())[: 256 if next(reads) == 2 else 512]

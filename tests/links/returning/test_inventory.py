@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from fake_bench import FakeBench
@@ -14,7 +15,7 @@ from niclab.card import load_card
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.files.repository import REPOSITORY
 from niclab.hosts.errors import LookFailed, NoInterface
-from niclab.hosts.host_records import DriverInfo
+from niclab.hosts.host_records import DriverInfo, LinkSettings
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
 from niclab.links.returning import inventory
 from niclab.links.returning.starts import Start
@@ -237,6 +238,41 @@ def test_an_eeprom_that_is_gone_or_unreadable_after_a_start_fails(card: Card) ->
     card.then, card.eeprom = lambda _: setattr(card, "eeprom", LookFailed("dut: Input/output error")), bytes(64)
     with pytest.raises(CardFailure, match=r"^dut\.p0 .*: its EEPROM cannot be read: dut: Input/output error"):
         again()
+
+
+def _no_path(nic: Nic) -> None:
+    nic.path = ()
+
+
+def _no_speed(nic: Nic) -> None:
+    assert nic.settings is not None
+    nic.settings = replace(nic.settings, speed_mbps=None)
+
+
+HIDDEN = {
+    "path": (_no_path, "shows no PCI Express link above it; expected it, as before"),
+    "speed": (_no_speed, "shows no speed of its link; expected 1000 Mbit/s, full duplex, as before"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_a_port_does_not_show_any_more_is_undecided(
+    card: Card, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inventory, "APPEARS_WITHIN_S", 0.1)
+    card.then, said = HIDDEN[name]
+    with pytest.raises(Undecided, match=rf"^dut\.p0 \(0000:01:00\.0\): after a warm restart it {said}$"):
+        start(Start.WARM)
+
+
+def test_a_speed_that_is_shown_late_is_the_same(bench: FakeBench, card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, looks = bench.dut.link_settings, count()
+
+    def late(iface: str) -> LinkSettings:
+        return replace(shown(iface), speed_mbps=None) if card.boots and next(looks) < 3 else shown(iface)
+
+    monkeypatch.setattr(bench.dut, "link_settings", late)
+    start(Start.WARM)
 
 
 def test_another_kernel_after_a_start_is_the_benchs(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:

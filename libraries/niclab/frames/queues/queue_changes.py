@@ -17,6 +17,7 @@ from niclab.frames.queues.queue_ports import QueuePort, Say, exchange, queue_por
 from niclab.frames.queues.spread import Findings
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.steering.hash_records import FlowKind
+from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.settings.dut_ports import refusal
 
@@ -77,7 +78,7 @@ def await_links(run: Run, ports: Sequence[QueuePort], what: str) -> None:
 
     Raises:
         CardFailure: A port has none.
-        BenchFault: Its partner alone has none.
+        BenchFault: Its partner alone has none, or peer or switch keep the link down.
     """
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     ends = [each for port in ports for each in (port.dut.port, run.bench.partner(port.dut.port))]
@@ -86,9 +87,8 @@ def await_links(run: Run, ports: Sequence[QueuePort], what: str) -> None:
         for port in ends
         if not run.server_of(port).host.links.await_carrier(run.interface(port), True, within_s=limit_ms / 1000)
     ]
-    blame(
-        [port.trouble(f"has no carrier {limit_ms} ms {what}; expected a link (sheet {run.card.name})") for port in dark]
-    )
+    said = f"has no carrier {limit_ms} ms {what}; expected a link (sheet {run.card.name})"
+    blame([carrier.explained(run, port, said) for port in dark])
 
 
 def _judge_ring(run: Run, ports: Sequence[QueuePort], findings: Findings, say: Say) -> None:

@@ -72,7 +72,8 @@ def require_read_right(run: Run, profile: Profile, say: Callable[[str], object])
 
     A limit counts as left where every read is beyond it. Only the supply voltage is the card's alone. The others decide
     nothing: the server's air, the fibre and the far end have their part in temperature and received power, and a laser
-    grows old. Neither does a wrong checksum that every read shows: a vendor may have written it into the module.
+    grows old. Neither does a wrong checksum that every read shows: a vendor may have written it into the module. Nor
+    do readings that a module says it has and nobody sees: card or module may be why.
 
     Args:
         run: The qualification run.
@@ -82,8 +83,9 @@ def require_read_right(run: Run, profile: Profile, say: Callable[[str], object])
     Raises:
         CardFailure: Naming what is wrong, of each port of the dut: reads differ, fields are mixed up, or the supply
             voltage is where a module alarms.
-        Undecided: Another reading of a module is where it alarms, or every read has the same wrong checksum, or the
-            driver shows some modules and not another one, or one is of a kind that is not read.
+        Undecided: Another reading of a module is where it alarms, or every read has the same wrong checksum or nothing
+            where readings are to be, or the driver shows some modules and not another one, or one is of a kind that is
+            not read.
         NotApplicable: No port has a module whose memory is shown and read; why, for each.
     """
     require_cages(run.card)
@@ -196,6 +198,12 @@ def _wrong(modules: Sequence[ModuleData]) -> tuple[list[str], list[str]]:
     supply = [tuple(each for each in module.own if each not in _of_laser(module)) for module in modules]
     of_card = bool(changed) or any(_MIXED_UP in module.vendor + module.part_number for module in modules)
     wrong, unclear = (sums, []) if of_card else ([], [f"{line}, in each of {len(modules)} reads" for line in sums])
+    unclear += [
+        f"reads 0x{module.blank:02x} as every byte of the second address of its module, which says that it measures; "
+        "expected its readings"
+        for module in modules
+        if module.blank is not None
+    ]
     return [*changed[:1], *dict.fromkeys(wrong), *_beyond(supply)], list(dict.fromkeys(unclear))
 
 

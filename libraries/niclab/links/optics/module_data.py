@@ -78,6 +78,7 @@ class ModuleData:
         own: Readings that card and module decide: supply voltage, bias current and sent power of lanes that send.
         received: Of the surroundings, the received power of each lane in mW.
         sent: Of its own, the sent power of each lane in mW.
+        blank: The byte that is read everywhere where its readings are to be; None where they are read, or it has none.
     """
 
     vendor: str
@@ -90,6 +91,7 @@ class ModuleData:
     own: tuple[ModuleReading, ...] = ()
     received: tuple[ModuleReading, ...] = ()
     sent: tuple[ModuleReading, ...] = ()
+    blank: int | None = None
 
     @property
     def name(self) -> str:

@@ -52,8 +52,10 @@ def read_sfp(memory: bytes) -> ModuleData:
         checksums=(checksum("CC_BASE", memory, 0, 63), checksum("CC_EXT", memory, 64, 95)),
         fixed=memory[:_FIXED_BYTES] + (second[:_FIXED_BYTES] if monitored else b""),
     )
-    if data.is_cable or not monitored or len(second) < _BASIC_BYTES or len(set(second)) == 1:
+    if data.is_cable or not monitored or len(second) < _BASIC_BYTES:
         return data
+    if len(set(second)) == 1:
+        return replace(data, blank=second[0])
     return _with_readings(data, second, external=bool(memory[_MONITORING] & _EXTERNAL))
 
 

@@ -113,7 +113,7 @@ class Inventories:
             booted: Whether that was a start of the dut.
 
         Returns:
-            The differences, and whose they are; empty when it is as it was.
+            The differences, and whose they are, nobody's of what is not shown any more; empty when it is as it was.
 
         Raises:
             CardFailure, BenchFault: As :meth:`look`.
@@ -127,14 +127,31 @@ class Inventories:
             Charge(f"{subject} has {name} {is_now}; expected {was}, {source}", Blamed.CARD)
             for name, was, is_now in found
         ]
-        if before.link and now.link and _speed(before.link) != _speed(now.link):
-            text = f"{subject} has link {_speed(now.link)}; expected {_speed(before.link)}, {source}"
-            troubles.append(Charge(text, *self._party(port, before.link, now.link)))
+        link = now.link or (self._late_link(port) if before.link else None)
+        if before.link and link is None:
+            text = f"{subject} shows no speed of its link; expected {_speed(before.link)}, {source}"
+            troubles.append(Charge(text, None))
+        if before.link and link and _speed(before.link) != _speed(link):
+            text = f"{subject} has link {_speed(link)}; expected {_speed(before.link)}, {source}"
+            troubles.append(Charge(text, *self._party(port, before.link, link)))
+        if before.path and not now.path:
+            troubles.append(Charge(f"{subject} shows no PCI Express link above it; expected it, {source}", None))
         for measure in (WIDTH, SPEED) if before.path and now.path else ():
             was = min(map(measure.of, before.path))
             said = f"{subject} trained to", f"expected {measure.shown(was)}, {source}"
             troubles += judged(now.path, measure, was, *said)
         return troubles
+
+    def _late_link(self, port: Port) -> LinkSettings | None:
+        """The settings of a link that went once more when it had returned; None where nothing shows its speed."""
+        links, iface = dut(self._run).links, self._run.interface(port)
+        shown = list[LinkSettings]()
+
+        def missing() -> list[str]:
+            shown[:] = [links.link_settings(iface)]
+            return [] if shown[0].speed_mbps else ["its speed"]
+
+        return None if persistent_problems(missing, within=APPEARS_WITHIN_S) else shown[0]
 
     def _party(self, port: Port, before: LinkSettings, now: LinkSettings) -> tuple[Blamed | None, str]:
         """The side at fault for a link that is another one than before, and the reason."""
@@ -197,7 +214,8 @@ class Inventories:
             CardFailure: A port is not as it was, or has no link in the sheet's time.
             BenchFault: No inventory was kept, another kernel runs, only a port of the peer has no link, or a slot or
                 bridge is to blame for a slower link.
-            Undecided: An answer came too late to decide, or only a link between two bridges is slower.
+            Undecided: An answer came too late to decide, only a link between two bridges is slower, or a port does
+                not show its link or the one above it any more.
             NotApplicable: The sheet does not know in which time a link comes up.
         """
         if self._kept is None:

@@ -7,7 +7,7 @@ from statistics import median
 
 from niclab.bench.records import Role
 from niclab.card import RingFacts
-from niclab.core.verdict import BenchFault, fail_with
+from niclab.core.verdict import BenchFault, Undecided, fail_with
 from niclab.run.run import Run
 from niclab.run.watching.lost_memory import COMES_BACK_WITHIN_S, LEAST_LOST_BYTES, LostMemory, mib
 from niclab.settings.dut_ports import DutPort, Show, dut_ports, require_known
@@ -56,7 +56,7 @@ def fit_in_memory(run: Run, show: Show) -> None:
     Raises:
         CardFailure: Each change of a ring loses memory that does not come back.
         BenchFault: The dut has less memory available than estimated, or a ring could not be put back.
-        Undecided: Memory goes while no ring is changed as well.
+        Undecided: Memory goes while no ring is changed as well, or a port does not take the sizes to measure with.
         NotApplicable: The sheet knows no rings of a driver that does not offer them either.
         SheetUnknown: The sheet does not know the largest rings or the largest MTU.
     """
@@ -80,8 +80,13 @@ def fit_in_memory(run: Run, show: Show) -> None:
             f"dut: {free / _MIB:.0f} MiB of memory are available; expected {len(ports) * receiving / _MIB:.0f} MiB for "
             f"the largest receive rings of {len(ports)} ports, sheet {card.name}"
         )
-    if rings.settable:
-        fail_with([problem for dut in ports for problem in _problems(RingMemory(dut, rings, rx), mtu, show)])
+    problems, doubts = list[str](), list[str]()
+    for dut in ports if rings.settable else ():
+        try:
+            problems += _problems(RingMemory(dut, rings, rx), mtu, show)
+        except Undecided as doubt:
+            doubts.append(str(doubt))
+    fail_with(problems, doubts)
 
 
 class RingMemory:
@@ -109,7 +114,7 @@ class RingMemory:
             count: The number of rounds.
 
         Returns:
-            The rounds; none where the port does not take the sizes, which the test of its range judges.
+            The rounds; none where the port does not take the sizes.
         """
         found, before = list[Round](), _free(self.dut)
         for _ in range(count):
@@ -129,10 +134,8 @@ def _problems(memory: RingMemory, mtu: int, show: Show) -> list[str]:
     with memory.ring.put_back():
         rounds = memory.rounds(FIRST_ROUNDS) if memory.made_least() else []
         if not rounds:
-            show(
-                f"{place}: memory is not measured: the port does not take rings of {memory.least} and {memory.largest}"
-            )
-            return []
+            sizes = f"{memory.least} and {memory.largest}"
+            raise Undecided(f"{place}: memory is not measured: the port does not take rings of {sizes}; expected both")
         show(f"{place}: {_measured(memory, rounds, mtu)}")
         if not all(_is_lost(each, rounds) for each in rounds):
             return []

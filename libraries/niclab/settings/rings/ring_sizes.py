@@ -6,11 +6,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from niclab.card import Ring, RingFacts
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import Trouble, blame, fail_with
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.dut_ports import DutPort, Show, chosen_rows, driver_section, dut_ports, is_unknown, require_known
+from niclab.settings.dut_ports import (
+    DutPort,
+    NotBack,
+    Show,
+    chosen_rows,
+    driver_section,
+    dut_ports,
+    is_unknown,
+    require_known,
+)
 from niclab.settings.trial import Trial
 
 
@@ -37,7 +46,7 @@ def as_delivered(run: Run) -> None:
     fail_with(problems)
 
 
-def over_range(run: Run, ring: str, show: Show) -> None:
+def over_range(run: Run, ring: str, show: Show, not_back: NotBack) -> None:
     """Set rings of every port of the dut to the least and largest size of the sheet, and to one more.
 
     The link is up before, and up again after the changes, within the sheet's time for a link to return. Where the
@@ -47,14 +56,15 @@ def over_range(run: Run, ring: str, show: Show) -> None:
         run: The current run.
         ring: ``rx``, ``tx``, ``rx_mini``, ``rx_jumbo`` or ``every``.
         show: Takes each attempt as a sentence.
+        not_back: Judges a link that does not return.
 
     Raises:
         CardFailure: A ring does not keep to the sheet, does not come back, or costs the link.
-        BenchFault: A size could not be put back.
+        BenchFault: A size could not be put back, or peer or switch keep a link down.
         NotApplicable: The sheet names no such ring, or knows no size of one that the driver does not offer.
         SheetUnknown: The sheet does not know the largest size of any of them.
     """
-    section, problems = _section(run), list[str]()
+    section, problems = _section(run), list[Trouble]()
     rows = chosen_rows(run, ring, _by_name(section), "ring")
     if not section.settable:
         require_known(run, "rings", map(section.largest, rows.values()), read_rings)
@@ -63,10 +73,11 @@ def over_range(run: Run, ring: str, show: Show) -> None:
         largest = run.card.known(section.largest(fact), f"rings.{name}.max")
         least = fact.min if isinstance(fact.min, int) else None
         for dut in dut_ports(run):
-            problems += _link_not_back(dut, "the bench was made ready")
-            problems += Trial(RingSize(dut, name), least, largest, settable=section.settable).problems(show)
-            problems += _link_not_back(dut, f"ring {name} was changed")
-    fail_with(problems)
+            problems += _link_not_back(dut, "the bench was made ready", not_back)
+            found = Trial(RingSize(dut, name), least, largest, settable=section.settable).problems(show)
+            problems += [Trouble(text, of_card=True) for text in found]
+            problems += _link_not_back(dut, f"ring {name} was changed", not_back)
+    blame(problems)
 
 
 @dataclass(frozen=True)
@@ -130,9 +141,7 @@ def _size(sizes: RingSizes, name: str) -> int | None:
     return {"rx": sizes.rx, "rx_mini": sizes.rx_mini, "rx_jumbo": sizes.rx_jumbo, "tx": sizes.tx}[name]
 
 
-def _link_not_back(dut: DutPort, after: str) -> list[str]:
-    card = dut.run.card
-    limit_ms = card.known(card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
-    if dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
-        return []
-    return [f"{dut.place} has no carrier {limit_ms} ms after {after}; expected a link (sheet {card.name})"]
+def _link_not_back(dut: DutPort, after: str, not_back: NotBack) -> list[Trouble]:
+    limits = dut.run.card.limits
+    limit_ms = dut.run.card.known(limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+    return not_back(dut.run, dut.port, limit_ms, after)
