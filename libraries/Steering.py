@@ -52,6 +52,7 @@ class Steering(BenchLibrary):
         Raises:
             CardFailure: Interrupts of a port of the dut arrive elsewhere, or none arrive.
             BenchFault: Those of a port of the peer do.
+            Undecided: None arrive, and no ping is answered: either end may be why.
             NotApplicable: The server has one CPU, or the system does not steer interrupts.
         """
         steering.require_arrival(self.run, port_of(self.run, port), cpus_of_list(cpus))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,22 @@ class TestArrival:
     ) -> None:
         self.grow(bench, files, first, second)
         with pytest.raises(CardFailure, match=rf"^dut\.p0 .* crossed it: {at}; expected at CPU 0 alone$"):
+            Steering().interrupts_should_arrive_at("dut.p0", "0")
+
+    @pytest.mark.parametrize(
+        ("at", "verdict", "says"),
+        [
+            ((0, 0), Undecided, r"^dut\.p0 .*: 0 of \d+ pings answered, and no interrupt"),
+            ((20, 3), CardFailure, "crossed it: 20 at CPU 0, 3 at CPU 1"),
+        ],
+    )
+    def test_nowhere_without_answers_is_nobodys(
+        self, bench: FakeBench, files: Files, at: tuple[int, int], verdict: type[Exception], says: str
+    ) -> None:
+        for nic in bench.dut.nics:
+            nic.ping = replace(nic.ping, received=0)
+        self.grow(bench, files, *at)
+        with pytest.raises(verdict, match=says):
             Steering().interrupts_should_arrive_at("dut.p0", "0")
 
     @pytest.mark.parametrize(("second", "is_green"), [(1, True), (2, False)])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from niclab.bench.records import OperatingSystem, Port
-from niclab.core.verdict import NotApplicable, blame, fail_with, require_judged
+from niclab.core.verdict import NotApplicable, Undecided, blame, fail_with, require_judged
 from niclab.hosts.steering.steering_files import SteeringFiles, arrived, arriving
 from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.run.run import Run
@@ -107,6 +107,7 @@ def require_arrival(run: Run, port: Port, cpus: frozenset[int]) -> None:
     Raises:
         CardFailure: Interrupts of a port of the dut arrive at another CPU, or none arrive.
         BenchFault: Those of a port of the peer do.
+        Undecided: None arrive, and no ping is answered: either end may be why.
         NotApplicable: The server has one CPU, or the system does not steer interrupts.
     """
     server, iface = run.server_of(port), run.interface(port)
@@ -116,12 +117,14 @@ def require_arrival(run: Run, port: Port, cpus: frozenset[int]) -> None:
     moving = _moving(server, iface, cpus)
     before = arrived(server.ssh, server.name, iface)
     partner = run.bench.address(run.bench.partner(port))
-    server.host.links.ping(str(partner.ip), source=str(run.bench.address(port).ip), count=PINGS)
+    answers = server.host.links.ping(str(partner.ip), source=str(run.bench.address(port).ip), count=PINGS)
     gained = Counter[int]()
     for irq, counts in arrived(server.ssh, server.name, iface).items():
         more = {cpu: count - before.get(irq, {}).get(cpu, 0) for cpu, count in counts.items()}
         former = moving.get(irq, frozenset())
         gained.update({cpu: count for cpu, count in more.items() if count > (cpu in former)})
+    if not gained and not answers.received:
+        raise Undecided(f"{port.place}: 0 of {answers.sent} pings answered, and no interrupt; expected answers")
     if not gained or not gained.keys() <= cpus:
         at = ", ".join(f"{count} at CPU {cpu}" for cpu, count in sorted(gained.items())) or "none"
         wanted_at = ", ".join(map(str, sorted(cpus)))
