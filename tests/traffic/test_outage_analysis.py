@@ -51,7 +51,11 @@ def test_nothing_lost_is_no_outage() -> None:
     seen = found(*ends())
     assert (seen.sent, seen.arrived, seen.lost, seen.outages) == (1000, 1000, 0, ())
     assert (seen.proven_ms, seen.at_most_ms, seen.over) == (0, 1.0, True)
-    assert seen.worst_delay_ms == 0
+    assert (seen.worst_delay_ms, seen.first_us) == (0, T0)
+
+
+def test_the_first_packet_that_arrived_tells_when_it_began() -> None:
+    assert found(*ends(lost=range(200))).first_us == T0 + 200_000
 
 
 def test_an_outage_has_a_start_a_length_and_a_bound() -> None:

@@ -6,6 +6,7 @@ may hide a longer outage, the measurement is undecided and worth repeating.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from niclab.core.verdict import Undecided, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.run.run import Run
+from niclab.traffic import WorthlessResult
 from niclab.traffic.outage import prober
 from niclab.traffic.outage.outage_records import OutageReport, ProbedDirection
 from niclab.traffic.outage.prober import ClockFix, End, Probing
@@ -92,12 +94,12 @@ class OutageWatch:
     """A measurement that goes on.
 
     Args:
-        probing: The prober on both servers.
+        probing: The prober on both servers, which has begun.
         say: Takes what was measured.
     """
 
     def __init__(self, probing: Probing, say: Callable[[str], object]) -> None:
-        self._probing, self._say = probing, say
+        self._probing, self._say, self._began_s = probing, say, time.time()
 
     def end(self, after_s: float = 0.0) -> OutageReport:
         """End the measurement.
@@ -116,7 +118,18 @@ class OutageWatch:
         for direction, clock in zip(report.directions, self._probing.clocks, strict=True):
             for line in _described(direction, clock):
                 self._say(line)
+            self._refuse_late(direction, clock)
         return report
+
+    def _refuse_late(self, direction: ProbedDirection, clock: ClockFix) -> None:
+        """A server that stood still when its probes were to begin has measured nothing of what was done then."""
+        late_s = direction.first_us / 1e6 - clock.ahead_s - self._began_s
+        if late_s > clock.bound_s:
+            raise WorthlessResult(
+                f"outage prober: the first packet that arrived was sent {late_s:.1f} s after the watch had begun; "
+                "expected packets before",
+                direction.name,
+            )
 
 
 @contextmanager

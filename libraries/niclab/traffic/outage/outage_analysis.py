@@ -118,6 +118,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
         silent_most_ms=_silent_most_ms(arrived, range(begin, end)),
         sender=noise(sender.ticks_us, rules),
         receiver=noise(receiver.ticks_us, rules),
+        first_us=ticks[next(number for number in range(begin, end) if number in delays)],
     )
 
 

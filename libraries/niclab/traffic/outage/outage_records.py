@@ -97,6 +97,7 @@ class ProbedDirection:
             of up to that length can hide in it.
         silent_most_ms: The longest time between two arrivals at the receiver, whatever the reason.
         worst_delay_ms: The largest delay of a packet beyond the smallest one.
+        first_us: When the first packet that arrived was sent, by the sender's clock: nothing before was measured.
     """
 
     name: str
@@ -113,6 +114,7 @@ class ProbedDirection:
     silent_most_ms: float
     sender: Noise
     receiver: Noise
+    first_us: int = 0
 
     @property
     def proven_ms(self) -> float:
