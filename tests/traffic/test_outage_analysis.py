@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from niclab.traffic import WorthlessResult
-from niclab.traffic.outage import outage_analysis
+from niclab.traffic.outage import outage, outage_analysis
+from niclab.traffic.outage.outage import Allowed
 from niclab.traffic.outage.outage_analysis import Rules, analyse, direction
-from niclab.traffic.outage.outage_records import EndLog, ProbedDirection
+from niclab.traffic.outage.outage_records import EndLog, OutageReport, ProbedDirection
 
 T0 = 1_700_000_000_000_000
 AHEAD_US = 250_000
@@ -175,12 +176,15 @@ def test_packets_that_found_no_room_in_the_queue_prove_nothing_by_themselves() -
     assert seen.at_most_ms >= 300
     assert f"{len(full)} not sent for a full queue" in str(seen)
     assert found(sender, receiver).proven_ms > 100  # the same packets, sent and lost
+    report = OutageReport(seen, found(*ends()))
+    assert outage.too_many_lost(report, Allowed(100, "sheet")) == []
+    assert outage.unbroken(report).proven == [] and outage.unbroken(report).possible
 
 
 def test_a_queue_that_is_full_behind_packets_that_were_lost_is_an_outage() -> None:
     sender, receiver = ends(lost=range(10, 400))
     seen = found(replace(sender, full=frozenset(range(287, 400))), receiver)
-    assert (seen.full, seen.proven_ms) == (113, 389.0)
+    assert (seen.full, seen.proven_ms, seen.outages[0].heard) == (113, 389.0, 277)
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def too_many_lost(report: OutageReport, allowed: Allowed) -> list[str]:
 
     Where packets take the links in turn, those of a lost link are missed one by one: no time between two of them is
     proven to be an outage, but each of them was lost. Packets that a receiver may not have heard, because it stood
-    still, are not counted.
+    still, are not counted, nor are those for which the sender's own queue had no room.
 
     Args:
         report: Both directions.
@@ -233,7 +233,8 @@ def unbroken(report: OutageReport, *, copies: bool = False) -> Judgement:
         if heard or (direction.duplicated and not copies):
             proven.append(f"{direction}; expected {wanted}")
         elif direction.outages:
-            possible.append(f"{direction}; the receiver stood still meanwhile: {direction.receiver}")
+            why = "the receiver stood still meanwhile, or the sender's queue was full"
+            possible.append(f"{direction}; {why}: {direction.receiver}")
     return Judgement(proven, possible)
 
 

@@ -231,5 +231,5 @@ def _outage(run: list[int], window: range, fate: _Fate) -> Outage:
     last = ticks[run[-1] + 1] if over else ticks[run[-1]]
     first = ticks[run[0] - 1] if run[0] > window.start else ticks[run[0]]
     late = sum(number in fate.arrived for number in run)
-    heard = sum(fate.hears.at(ticks[number]) for number in run)
+    heard = sum(number not in fate.full and fate.hears.at(ticks[number]) for number in run)
     return Outage(ticks[run[0]], proven / 1000, (last - first) / 1000, len(run), late, heard, over)

@@ -67,7 +67,8 @@ class Outage:
         at_most_ms: From the last packet that arrived before to the first that arrived after.
         packets: How many they are.
         late: How many of them arrived too late.
-        heard: How many of them should have arrived while the receiver provably listened.
+        heard: How many of them found room in the sender's queue, and should have arrived while the receiver provably
+            listened.
         over: False when none arrived after: ``at_most_ms`` then goes to the end of the measurement, and it may be
             longer.
     """
