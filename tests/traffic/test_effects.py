@@ -262,6 +262,37 @@ def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: di
     assert states
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_round_trips_in_which_a_server_stood_still_are_made_again(
+    states: States, trips: dict[int, str], role: Role
+) -> None:
+    """Half of 40 round trips a second would predict at most 10.5 Mbit/s of a card that rightly carries 20."""
+    answers = ["trips 40\nseconds 2.0\nend\n", "trips 80\nseconds 2.0\nend\n"]
+
+    def ask_for_trips(_: str) -> str:
+        states.bench.ssh[role].stood += "stood 1000\n" if len(answers) == 2 else ""
+        return answers.pop(0)
+
+    assert trips
+    states.bench.ssh[Role.DUT].replies["exec python3"] = ask_for_trips
+    states.rate = lambda _: 20.0 if states.sysctls[Role.DUT]["net.ipv4.tcp_window_scaling"] == "0" else 47.0
+    ask("window")
+    assert not answers
+
+
+def test_a_server_that_always_stands_still_makes_no_round_trips(states: States, trips: dict[int, str]) -> None:
+    def ask_for_trips(_: str) -> str:
+        states.bench.ssh[Role.PEER].stood += "stood 300\n"
+        return "trips 40\nseconds 2.0\nend\n"
+
+    assert trips
+    states.bench.ssh[Role.DUT].replies["exec python3"] = ask_for_trips
+    with pytest.raises(
+        Undecided, match=r"^dut\.p0 to peer\.p0, round trips: 9 runs in a row prove nothing: 20 a second"
+    ):
+        ask("window")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
