@@ -260,6 +260,24 @@ class TestEachLink:
         getattr(Outages(), keyword)()
         assert lost == ["a", "b", "c"]
 
+    def test_a_path_that_cannot_be_decided_hides_no_outage_of_another(
+        self, bench: FakeBench, taken: Run, stacking: Stacking, found: Prober
+    ) -> None:
+        bond(taken, BondMode.BALANCE_RR)
+        found.finds = [*[STALLED] * outage.MEASUREMENTS, lasting(LIMIT_MS + 1)]
+        with pytest.raises(CardFailure, match=r"(?s)^dut to peer: outage 1101\.0 to 1103\.0 ms.*allows 1100 ms"):
+            Outages().losing_each_link_should_cost_at_most_the_allowed_outage()
+        assert stacking and bench.pulled() == {"b"}
+
+    def test_a_path_that_cannot_be_decided_is_undecided_when_all_others_are_good(
+        self, taken: Run, stacking: Stacking, found: Prober
+    ) -> None:
+        bond(taken, BondMode.BALANCE_RR)
+        found.finds = [*[STALLED] * outage.MEASUREMENTS, {}]
+        with pytest.raises(Undecided, match=r"^dut to peer: no outage; "):
+            Outages().losing_each_link_should_cost_at_most_the_allowed_outage()
+        assert stacking and len(found.ends) == outage.MEASUREMENTS + 1
+
     def test_packets_lost_one_by_one_are_red(self, taken: Run, stacking: Stacking, found: Prober) -> None:
         bond(taken, BondMode.BALANCE_RR)
         found.finds = [{"outages": (Outage(0, 0, 2, 1, 0, 1, True),) * (LIMIT_MS + 1)}]

@@ -164,8 +164,14 @@ class Failover:
         self._bonds.require_members()
 
     def _on_each_path(self, measure: Callable[[BenchPath], Judgement]) -> None:
+        """Measure each path; one that cannot be decided hides no problem of another."""
+        doubts = list[str]()
         for path in self.run.bench.paths:
-            self.repeat(partial(measure, path))
+            try:
+                self.repeat(partial(measure, path))
+            except Undecided as doubt:
+                doubts.append(str(doubt))
+        fail_with([], doubts)
 
     def repeat(self, measure: Callable[[], Judgement]) -> None:
         """Measure, and again while a server stall may hide a problem; each measurement counts for the certificate.
