@@ -49,7 +49,7 @@ class Prober:
     pauses: list[float] = field(default_factory=list)
     running: int = 0
     late_s: dict[str, float] = field(default_factory=dict)
-    """How much later than now the first packet of a direction was sent."""
+    """Of a direction: the time from now to its first packet."""
 
 
 class FakeProbing:
@@ -214,6 +214,14 @@ class TestBackupLink:
         with pytest.raises(CardFailure, match=r"^dut to peer: .*; expected every packet once, and in time(?m:$)"):
             Outages().losing_the_backup_link_should_cost_nothing()
         assert bonded
+
+    def test_packets_that_are_held_back_for_most_of_a_second_are_not_nothing(
+        self, bonded: Stacking, found: Prober
+    ) -> None:
+        found.finds = [{"silent_most_ms": 900.0}]
+        with pytest.raises(Undecided, match=r"^dut to peer: no outage; .*nothing arrived for 900 ms"):
+            Outages().losing_the_backup_link_should_cost_nothing()
+        assert bonded and len(found.ends) == outage.MEASUREMENTS
 
     def test_a_bond_that_changes_its_link_is_red(self, bench: FakeBench, bonded: Stacking) -> None:
         """Traffic goes on; but the bond has moved though its link was not touched."""

@@ -79,7 +79,7 @@ class Failover:
 
         Raises:
             CardFailure: A packet was lost for sure, or arrived twice, or a bond uses another link.
-            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            Undecided: Each of three measurements lost packets while the receiver stood still, or had none for long.
             NotApplicable: The bench cannot let the link fail in this way.
         """
 
@@ -123,7 +123,7 @@ class Failover:
 
         Raises:
             CardFailure: A packet was lost for sure.
-            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            Undecided: Each of three measurements lost packets while the receiver stood still, or had none for long.
             NotApplicable: The bench cannot let a link fail in this way.
             BenchFault: Both ends show another cause than the one that was brought about.
         """
