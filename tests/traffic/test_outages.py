@@ -49,7 +49,7 @@ class Prober:
     pauses: list[float] = field(default_factory=list)
     running: int = 0
     late_s: dict[str, float] = field(default_factory=dict)
-    """Of a direction: the time from now to its first packet."""
+    """From now to the first packet of a direction."""
 
 
 class FakeProbing:
