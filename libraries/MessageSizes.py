@@ -11,6 +11,7 @@ from niclab.bench.records import Role
 from niclab.core.profile import Profile
 from niclab.traffic.limits import sweep
 from niclab.traffic.runs import experiment
+from niclab.traffic.runs.experiment import Ended
 from niclab.traffic.tools.tool import TrafficTest
 
 
@@ -58,7 +59,8 @@ class MessageSizes(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet names none of the MTUs, or nothing says what the figures must be.
         """
-        found = sweep.others(self.run, test, logger.console)
+        ended = list[Ended]()
+        found = sweep.others(self.run, test, logger.console, ended)
         for each in found:
             experiment.show(each, reporter())
-        experiment.judge(self.run.notes, found)
+        experiment.judge(self.run.notes, found, ended)

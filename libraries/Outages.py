@@ -54,7 +54,7 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: A packet was lost for sure, or arrived twice, or a bond uses another link.
-            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            Undecided: Each of three measurements lost packets while the receiver stood still, or had none for long.
             NotApplicable: The bench cannot let the link fail in this way.
         """
         self._failover(by).backup_link()
@@ -84,7 +84,7 @@ class Outages(BenchLibrary):
 
         Raises:
             CardFailure: A packet was lost for sure.
-            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            Undecided: Each of three measurements lost packets while the receiver stood still, or had none for long.
             NotApplicable: The bench cannot let a link fail in this way.
         """
         self._failover(by).each_link_for_nothing()

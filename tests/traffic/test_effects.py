@@ -6,6 +6,7 @@ import copy
 import logging
 from dataclasses import replace
 from itertools import cycle
+from typing import Any
 
 import fake_settings
 import pytest
@@ -16,7 +17,9 @@ from measured_states import MORE, States
 from robot.api import logger
 
 from Effects import Effects
-from niclab.bench.records import DeclaredDeviation, OperatingSystem, Role, SiliconFact
+from niclab.bench.records import BenchPath, DeclaredDeviation, OperatingSystem, Role, SiliconFact
+from niclab.card import Sequence as Steps
+from niclab.card import Step
 from niclab.card.effects import Prediction
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
@@ -29,6 +32,7 @@ from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
 from niclab.traffic.effects import effect
+from niclab.traffic.effects.effect import EffectAnswer
 from niclab.traffic.limits import bottleneck, receive_window
 from niclab.traffic.runs import measuring
 from niclab.transports.ssh.ssh import Result
@@ -258,6 +262,37 @@ def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: di
     assert states
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_round_trips_in_which_a_server_stood_still_are_made_again(
+    states: States, trips: dict[int, str], role: Role
+) -> None:
+    """Half of 40 round trips a second would predict at most 10.5 Mbit/s of a card that rightly carries 20."""
+    answers = ["trips 40\nseconds 2.0\nend\n", "trips 80\nseconds 2.0\nend\n"]
+
+    def ask_for_trips(_: str) -> str:
+        states.bench.ssh[role].stood += "stood 1000\n" if len(answers) == 2 else ""
+        return answers.pop(0)
+
+    assert trips
+    states.bench.ssh[Role.DUT].replies["exec python3"] = ask_for_trips
+    states.rate = lambda _: 20.0 if states.sysctls[Role.DUT]["net.ipv4.tcp_window_scaling"] == "0" else 47.0
+    ask("window")
+    assert not answers
+
+
+def test_a_server_that_always_stands_still_makes_no_round_trips(states: States, trips: dict[int, str]) -> None:
+    def ask_for_trips(_: str) -> str:
+        states.bench.ssh[Role.PEER].stood += "stood 300\n"
+        return "trips 40\nseconds 2.0\nend\n"
+
+    assert trips
+    states.bench.ssh[Role.DUT].replies["exec python3"] = ask_for_trips
+    with pytest.raises(
+        Undecided, match=r"^dut\.p0 to peer\.p0, round trips: 9 runs in a row prove nothing: 20 a second"
+    ):
+        ask("window")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -309,6 +344,22 @@ def test_a_step_that_the_system_has_not_leaves_the_others_judged(
     states.rate = lambda _: 49.5 if states.mtu() == 9000 else 47.0
     Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
     assert any(line.startswith("not applicable: reno: dut: linux has no sysctl net.ipv4") for line in said)
+
+
+def test_a_step_that_cannot_be_decided_hides_no_failure_of_another(
+    states: States, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states.rate = lambda _: 49.5
+    ask_one = effect.ask_step
+
+    def ask_step(run: Run, path: BenchPath, sequence: Steps, step: Step, *others: Any) -> EffectAnswer:
+        if step.name == "reno":
+            raise Undecided("reno: 0 pairs made when the time was spent")
+        return ask_one(run, path, sequence, step, *others)
+
+    monkeypatch.setattr(effect, "ask_step", ask_step)
+    with pytest.raises(CardFailure, match=r"(?s)^dut\.p0 to peer\.p0, default: .*: missed\nreno: 0 pairs made"):
+        Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
 
 
 def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:

@@ -100,6 +100,16 @@ def test_packets_lost_in_a_pause_of_the_receiver_prove_nothing() -> None:
     assert not judgement.proven and "the receiver stood still meanwhile" in judgement.possible[0]
 
 
+@pytest.mark.parametrize("which", ["blind_most_ms", "silent_most_ms"])
+@pytest.mark.parametrize("copies", [False, True])
+def test_a_time_in_which_nothing_was_sent_or_arrived_is_not_unbroken(which: str, copies: bool) -> None:
+    """A driver that holds the server up or the packets back for most of a second loses none."""
+    judgement = outage.unbroken(found(**{which: 900.0}), copies=copies)
+    assert not judgement.proven
+    assert "nothing arrived for 900 ms; expected every packet" in judgement.possible[0]
+    assert outage.unbroken(found(**{which: 100.0}), copies=copies) == Judgement([], [])
+
+
 def test_duplicates_are_problems() -> None:
     twice = found("forth", duplicated=1)
     (problem,) = outage.duplicated(twice)

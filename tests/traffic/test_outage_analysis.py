@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from niclab.traffic import WorthlessResult
-from niclab.traffic.outage import outage_analysis
+from niclab.traffic.outage import outage, outage_analysis
+from niclab.traffic.outage.outage import Allowed
 from niclab.traffic.outage.outage_analysis import Rules, analyse, direction
-from niclab.traffic.outage.outage_records import EndLog, ProbedDirection
+from niclab.traffic.outage.outage_records import EndLog, OutageReport, ProbedDirection
 
 T0 = 1_700_000_000_000_000
 AHEAD_US = 250_000
@@ -51,7 +52,11 @@ def test_nothing_lost_is_no_outage() -> None:
     seen = found(*ends())
     assert (seen.sent, seen.arrived, seen.lost, seen.outages) == (1000, 1000, 0, ())
     assert (seen.proven_ms, seen.at_most_ms, seen.over) == (0, 1.0, True)
-    assert seen.worst_delay_ms == 0
+    assert (seen.worst_delay_ms, seen.first_us) == (0, T0)
+
+
+def test_the_first_packet_that_arrived_tells_when_it_began() -> None:
+    assert found(*ends(lost=range(200))).first_us == T0 + 200_000
 
 
 def test_an_outage_has_a_start_a_length_and_a_bound() -> None:
@@ -171,12 +176,15 @@ def test_packets_that_found_no_room_in_the_queue_prove_nothing_by_themselves() -
     assert seen.at_most_ms >= 300
     assert f"{len(full)} not sent for a full queue" in str(seen)
     assert found(sender, receiver).proven_ms > 100  # the same packets, sent and lost
+    report = OutageReport(seen, found(*ends()))
+    assert outage.too_many_lost(report, Allowed(100, "sheet")) == []
+    assert outage.unbroken(report).proven == [] and outage.unbroken(report).possible
 
 
 def test_a_queue_that_is_full_behind_packets_that_were_lost_is_an_outage() -> None:
     sender, receiver = ends(lost=range(10, 400))
     seen = found(replace(sender, full=frozenset(range(287, 400))), receiver)
-    assert (seen.full, seen.proven_ms) == (113, 389.0)
+    assert (seen.full, seen.proven_ms, seen.outages[0].heard) == (113, 389.0, 277)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from niclab.links.upper.bonds import Bonds
 from niclab.links.upper.vlans import HostVlans
 from niclab.report.own_checks import spoiled_runs
 from niclab.run.run import Run
+from niclab.traffic import WorthlessResult
 from niclab.traffic.outage import outage, prober
 from niclab.traffic.outage.outage import Over
 from niclab.traffic.outage.outage_records import Noise, Outage, OutageReport, ProbedDirection
@@ -46,16 +48,25 @@ class Prober:
     periods_us: list[int] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
     running: int = 0
+    late_s: dict[str, float] = field(default_factory=dict)
+    """From now to the first packet of a direction."""
 
 
 class FakeProbing:
     clocks = (ClockFix(0.25, 0.004), ClockFix(-86400.0, 0.5))
 
-    def __init__(self, changes: dict[str, Any]) -> None:
-        self._changes = changes
+    def __init__(self, changes: dict[str, Any], late_s: dict[str, float]) -> None:
+        self._changes, self._late_s = changes, late_s
 
     def stop(self) -> OutageReport:
-        return OutageReport(replace(GOOD, **self._changes), replace(GOOD, name="peer to dut"))
+        report = OutageReport(replace(GOOD, **self._changes), replace(GOOD, name="peer to dut"))
+        for (way, clock), direction in zip(
+            zip(("forth", "back"), self.clocks, strict=True), report.directions, strict=True
+        ):
+            if way in self._late_s:
+                first_us = round((time.time() + self._late_s[way] + clock.ahead_s) * 1e6)
+                report = replace(report, **{way: replace(direction, first_us=first_us)})
+        return report
 
 
 @pytest.fixture
@@ -71,7 +82,7 @@ def found(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Prob
         made.periods_us.append(every_us)
         made.running += 1
         try:
-            yield FakeProbing(made.finds[min(len(made.ends), len(made.finds)) - 1])
+            yield FakeProbing(made.finds[min(len(made.ends), len(made.finds)) - 1], made.late_s)
         finally:
             made.running -= 1
 
@@ -105,6 +116,16 @@ class TestActiveLink:
         assert bench.pulled() == {"a"} and found.running == 0
         assert found.ends == [[("dut", "198.18.10.1"), ("peer", "198.18.10.2")]]
         assert found.pauses == [1.0, 2 * LIMIT_MS / 1000 + 1.0]
+
+    @pytest.mark.parametrize("way", ["forth", "back"])
+    def test_probes_that_began_after_the_loss_prove_nothing(self, bonded: Stacking, found: Prober, way: str) -> None:
+        """A server that stands still when they are to begin sends none until the outage is over."""
+        assert bonded
+        found.late_s = {way: 3.0}
+        with pytest.raises(WorthlessResult, match=r"outage prober: .* first .* 3\.\d s after the watch had begun"):
+            Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
+        found.late_s = {way: -0.6}
+        Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
 
     def test_it_begins_with_whole_bonds(self, bench: FakeBench, bonded: Stacking) -> None:
         bench.cables.stuck["dut.p1"] = False
@@ -194,6 +215,14 @@ class TestBackupLink:
             Outages().losing_the_backup_link_should_cost_nothing()
         assert bonded
 
+    def test_packets_that_are_held_back_for_most_of_a_second_are_not_nothing(
+        self, bonded: Stacking, found: Prober
+    ) -> None:
+        found.finds = [{"silent_most_ms": 900.0}]
+        with pytest.raises(Undecided, match=r"^dut to peer: no outage; .*nothing arrived for 900 ms"):
+            Outages().losing_the_backup_link_should_cost_nothing()
+        assert bonded and len(found.ends) == outage.MEASUREMENTS
+
     def test_a_bond_that_changes_its_link_is_red(self, bench: FakeBench, bonded: Stacking) -> None:
         """Traffic goes on; but the bond has moved though its link was not touched."""
         assert bonded
@@ -238,6 +267,24 @@ class TestEachLink:
             monkeypatch.setattr(Bonds, name, lambda *_: None)
         getattr(Outages(), keyword)()
         assert lost == ["a", "b", "c"]
+
+    def test_a_path_that_cannot_be_decided_hides_no_outage_of_another(
+        self, bench: FakeBench, taken: Run, stacking: Stacking, found: Prober
+    ) -> None:
+        bond(taken, BondMode.BALANCE_RR)
+        found.finds = [*[STALLED] * outage.MEASUREMENTS, lasting(LIMIT_MS + 1)]
+        with pytest.raises(CardFailure, match=r"(?s)^dut to peer: outage 1101\.0 to 1103\.0 ms.*allows 1100 ms"):
+            Outages().losing_each_link_should_cost_at_most_the_allowed_outage()
+        assert stacking and bench.pulled() == {"b"}
+
+    def test_a_path_that_cannot_be_decided_is_undecided_when_all_others_are_good(
+        self, taken: Run, stacking: Stacking, found: Prober
+    ) -> None:
+        bond(taken, BondMode.BALANCE_RR)
+        found.finds = [*[STALLED] * outage.MEASUREMENTS, {}]
+        with pytest.raises(Undecided, match=r"^dut to peer: no outage; "):
+            Outages().losing_each_link_should_cost_at_most_the_allowed_outage()
+        assert stacking and len(found.ends) == outage.MEASUREMENTS + 1
 
     def test_packets_lost_one_by_one_are_red(self, taken: Run, stacking: Stacking, found: Prober) -> None:
         bond(taken, BondMode.BALANCE_RR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,7 @@ from niclab.stats import measurements
 from niclab.traffic.fragments import datagram_program, datagrams
 from niclab.traffic.limits import bottleneck, connection_counts, frame_rate, sweep
 from niclab.traffic.runs import measuring
+from niclab.traffic.runs.asker import Asker
 from niclab.traffic.tools.tool import TrafficTest
 from niclab.transports.ssh.ssh import Result
 from Sweeps import Sweeps
@@ -53,6 +55,12 @@ def use_limits(bench: FakeBench, taken: Run, line: str) -> None:
 
 def length(command: str) -> int:
     return int(re.findall(r"--length (\d+)", command)[0])
+
+
+def let_time_be_spent_after(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    """Every deadline of counted runs expires after so many of them, whatever the time is."""
+    left = itertools.count(runs, -1)
+    monkeypatch.setattr(Asker, "_may_go_on", lambda _: next(left) > 0)
 
 
 class TestSweep:
@@ -183,6 +191,31 @@ class TestTime:
         with pytest.raises(Undecided, match=r"^peer\.p0 to dut\.p0, frames of 106 bytes: 0 runs made when .*; all siz"):
             Sweeps().frame_rate_should_reach_the_limit()
         assert states.commands == []
+
+    def test_time_that_is_spent_hides_no_failure_of_the_sweep(
+        self, states: States, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        let_time_be_spent_after(monkeypatch, 3)
+        states.rate = lambda _: 41.0
+        with pytest.raises(CardFailure, match=r"(?s)65536 bytes at MTU 1500: 41\.\d.*: missed\n.*made when the time"):
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
+        assert states.mtu() == 1500
+
+    def test_time_that_is_spent_hides_no_failure_of_connections(
+        self, states: States, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        let_time_be_spent_after(monkeypatch, 3)
+        states.rate = lambda _: 30.0
+        with pytest.raises(CardFailure, match=r"(?s)1 connections: 30\.\d.*: missed\n.*4 connections: 0 runs made"):
+            Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
+
+    def test_time_that_is_spent_hides_no_failure_of_frames(
+        self, states: States, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        let_time_be_spent_after(monkeypatch, 3)
+        states.rate = lambda command: 300 * length(command) * 8e-6
+        with pytest.raises(CardFailure, match=r"(?s)frames of 106 bytes: .*: missed\n.* 512 bytes: 0 runs made when"):
+            Sweeps().frame_rate_should_reach_the_limit()
 
 
 class TestConnections:

@@ -92,6 +92,25 @@ def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Run, sender: Ro
     assert len(measured(taken)) == 2, "what failed is kept as well"
 
 
+@pytest.mark.parametrize("mbps", [100, None])
+def test_what_cannot_be_asked_of_one_path_hides_no_failure_of_another(
+    bench: FakeBench, rates: Rates, mbps: int | None
+) -> None:
+    rates.figures["a", Role.DUT] = LOW
+    for name in ("dut.p1", "peer.p1"):
+        negotiate(bench, name, mbps)
+    with pytest.raises(CardFailure, match=r"(?s)^dut\.p0 to peer\.p0: 23\.50 Mbit/s, .*: missed\n.*dut\.p1.*link"):
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+
+def test_what_cannot_be_asked_of_the_first_path_hides_no_failure_of_the_second(bench: FakeBench, rates: Rates) -> None:
+    rates.figures["b", Role.DUT] = LOW
+    for name in ("dut.p0", "peer.p0"):
+        negotiate(bench, name, 100)
+    with pytest.raises(CardFailure, match=r"(?s)^dut\.p1 to peer\.p1: 23\.50 Mbit/s, .*: missed\n.*dut\.p0.*link"):
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+
 def test_at_the_limit_the_runs_cannot_tell(rates: Rates) -> None:
     rates.figures["a", Role.DUT] = (42.4, 42.6)
     with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0: .*: undecided; .*the budget of 20 runs is spent$"):

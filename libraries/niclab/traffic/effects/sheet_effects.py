@@ -19,6 +19,7 @@ from niclab.settings.offloads.unsafe import CHECKSUMS
 from niclab.traffic.effects import effect
 from niclab.traffic.effects.effect import EffectAnswer, EffectAnswers, EffectBudget
 from niclab.traffic.runs import experiment
+from niclab.traffic.runs.experiment import Ended
 from niclab.traffic.runs.progress import Tell
 
 EVERY = "every"
@@ -153,30 +154,35 @@ def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
 
 @dataclass
 class _Asked:
-    """The effects that were asked. ``others``: names of those that cannot be asked here, and why."""
+    """The effects that were asked. ``others``: names of those that cannot be asked here, and why.
+
+    ``ended``: how those have ended that have no answer; they hide no failure of another.
+    """
 
     run: Run
     reporter: Reporter
     answers: list[EffectAnswer] = field(default_factory=list)
     others: list[tuple[str, NotApplicable]] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
 
     def ask(self, name: str, question: Callable[[], EffectAnswer]) -> EffectAnswer | None:
-        """Ask for one effect; None where it is not applicable."""
+        """Ask for one effect; None where it is not applicable, or has no answer."""
         try:
-            answer = question()
+            answer = experiment.asked(question, self.ended)
         except NotApplicable as error:
             self.others.append((name, error))
             return None
-        self.answers.append(answer)
+        if answer is not None:
+            self.answers.append(answer)
         return answer
 
     def judge(self) -> None:
         """Judge what could be asked, and log what could not; where nothing could, for the kind of reason they share."""
         for name, error in self.others:
             self.reporter.say(f"not applicable: {name}: {error}")
-        if not self.answers:
+        if not self.answers and not self.ended:
             raise none_applies(self.others)
-        experiment.judge(self.run.notes, [EffectAnswers("effects", tuple(self.answers))])
+        experiment.judge(self.run.notes, [EffectAnswers("effects", tuple(self.answers))], self.ended)
 
 
 def _ask_silicon(run: Run, asked: Effect, budget: EffectBudget, tell: Tell) -> EffectAnswer:

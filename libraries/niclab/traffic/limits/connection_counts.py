@@ -16,17 +16,17 @@ from niclab.core.profile import Profile
 from niclab.core.wait import Deadline
 from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
-from niclab.settings.tcp_offload import Mode
+from niclab.settings.tcp_offload import Mode, TcpEngine
 from niclab.stats.judge import judge_values
 from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Expected, Outcome, at_most
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.limits import limit
-from niclab.traffic.limits.card_tcp import CardTcpProof, prove, receiving
+from niclab.traffic.limits.card_tcp import prove, receiving
 from niclab.traffic.limits.measured_path import MeasuredPath
-from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs import endpoints, experiment, measuring
 from niclab.traffic.runs.asker import Asker
-from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.experiment import Answer, Ended, Question
 from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Tell
 from niclab.traffic.runs.traffic_run import TrafficRun
@@ -67,11 +67,15 @@ class AtCount:
 
 @dataclass(frozen=True)
 class Scan(Answer):
-    """All numbers of connections over one path, received in one mode."""
+    """All numbers of connections over one path, received in one mode; at least one.
+
+    ``ended``: what has ended it before the others.
+    """
 
     subject: str
     found: tuple[AtCount, ...]
     hindrances: tuple[str, ...]
+    ended: Ended | None = None
 
     def lines(self) -> list[str]:
         proven = [f"{each.connections} connections: {each.proof}" for each in self.found if each.proof]
@@ -91,6 +95,9 @@ class Scan(Answer):
             if each.cpu_result is not None:
                 asked.append(Question(f"{subject}, receiver's CPU", each.cpu_result, self.hindrances))
         return asked
+
+    def why_ended(self) -> Ended | None:
+        return self.ended
 
 
 def measure(run: Run, path: BenchPath, mode: Mode, profile: Profile, tell: Tell) -> Scan:
@@ -113,7 +120,7 @@ def measure(run: Run, path: BenchPath, mode: Mode, profile: Profile, tell: Tell)
         Undecided: The time was spent before the first look at a number of connections.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    found: list[AtCount] = []
+    found, ended = list[AtCount](), list[Ended]()
     with receiving(run, path, mode, MESSAGE_BYTES) as engine:
         measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, Role.PEER))
         subject = measured.ends.name if mode is Mode.NIC else f"{measured.ends.name}, {mode.value}"
@@ -121,11 +128,14 @@ def measure(run: Run, path: BenchPath, mode: Mode, profile: Profile, tell: Tell)
         with measuring.session(run, path, Role.PEER, measured.rate_mbps) as session:
             for step, count in enumerate(COUNTS[profile], 1):
                 order = order_of(count, profile)
-                proof = None if engine is None else prove(engine, mode, session, order)
-                found.append(looked.at(session, order, proof))
+                if (at := experiment.asked(partial(looked.at, session, order, mode, engine), ended)) is None:
+                    break
+                found.append(at)
                 tell(f"{subject}: step {step} of {len(COUNTS[profile])}: {found[-1].text}")
+    if not found:
+        raise ended[0]
     made = [each for one in found for each in one.runs]
-    return Scan(subject, tuple(found), measured.hindrances(made))
+    return Scan(subject, tuple(found), measured.hindrances(made), next(iter(ended), None))
 
 
 def order_of(connections: int, profile: Profile) -> Order:
@@ -142,8 +152,9 @@ class _Looked:
     subject: str
     time: Deadline
 
-    def at(self, session: Session, order: Order, proof: CardTcpProof | None) -> AtCount:
-        """Make the runs with one number of connections."""
+    def at(self, session: Session, order: Order, mode: Mode, engine: TcpEngine | None) -> AtCount:
+        """Make the runs with one number of connections, and before them the proof that TCP is the card's."""
+        proof = None if engine is None else prove(engine, mode, session, order)
         tool, run = tool_of(self.path.run.bench.traffic), self.path.run
         plan = SamplingPlan(
             first_look=FIRST_LOOK,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
@@ -24,9 +25,9 @@ from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic import WorthlessResult
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.limits.measured_path import MeasuredPath
-from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs import endpoints, experiment, measuring
 from niclab.traffic.runs.asker import Asker
-from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.experiment import Answer, Ended, Question
 from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Tell
 from niclab.traffic.runs.traffic_run import STRAY_FRAMES, TrafficRun
@@ -90,13 +91,17 @@ class AtSize:
 
 @dataclass(frozen=True)
 class Peak(Answer):
-    """The frame rates over one path. ``rate_mbps``: of the line."""
+    """The frame rates over one path, of one size at least. ``rate_mbps``: of the line.
+
+    ``ended``: what has ended it before the other sizes.
+    """
 
     subject: str
     found: tuple[AtSize, ...]
     rate_mbps: float
     bus_mbps: float | None
     hindrances: tuple[str, ...]
+    ended: Ended | None = None
 
     @property
     def frames_per_s(self) -> float:
@@ -147,6 +152,9 @@ class Peak(Answer):
             if each.binds is Bound.FRAMES or each.result.decision is Decision.MET
         ]
 
+    def why_ended(self) -> Ended | None:
+        return self.ended
+
     def why_not_judged(self) -> str:
         return f"{self.subject}: the line or the bus is full at every size of frame"
 
@@ -174,7 +182,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     measured = MeasuredPath.looked_at(run, path, endpoints.ends(run, path, Role.PEER))
     subject, rate_mbps, bus_mbps = measured.ends.name, measured.rate_mbps, _bus_mbps(measured.before)
     expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
-    found: list[AtSize] = []
+    found, ended = list[AtSize](), list[Ended]()
     time = Deadline(MOST_S)
     plan = SamplingPlan(first_look=FIRST_LOOK, met_from=MET_FROM, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
 
@@ -187,13 +195,18 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
             asker = Asker(f"{subject}, frames of {frame} bytes", plan, time, "all sizes")
             # the rates of all sizes are compared: it is not enough to know that each meets the limit
             search = _Search(run, session, asker, message)
-            values, result = asker.limit(search.one_run, expected, _UNIT, is_narrow)
+            asked = experiment.asked(partial(asker.limit, search.one_run, expected, _UNIT, is_narrow), ended)
+            if asked is None:
+                break
+            values, result = asked
             rate = estimate(values, plan, NARROW)
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
             found.append(AtSize(frame, rate, result, binds, tuple(asker.runs), sent_per_s(search.made)))
             tell(f"{subject}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds.value}")
+    if not found:
+        raise ended[0]
     made = [each for one in found for each in one.runs]
-    return Peak(subject, tuple(found), rate_mbps, bus_mbps, measured.hindrances(made))
+    return Peak(subject, tuple(found), rate_mbps, bus_mbps, measured.hindrances(made), next(iter(ended), None))
 
 
 @dataclass
@@ -287,6 +300,7 @@ def judge_independence(run: Run, peak: Peak) -> None:
     percent = same_within(run)
     free = [each for each in peak.found if each.binds is Bound.FRAMES]
     if len(free) < 2:
+        _require_whole(peak)
         raise NotApplicable(f"{peak.subject}: the line or the bus comes first at all sizes but {len(free)}")
     least, most = (pick(free, key=lambda each: each.rate.estimate) for pick in (min, max))
     part = 1 - percent / 100
@@ -301,12 +315,19 @@ def judge_independence(run: Run, peak: Peak) -> None:
         if doubts := least.doubts(part * most.rate.low):
             raise Undecided("; ".join([said, *doubts]))
         raise CardFailure(said)
+    _require_whole(peak)
     if least.rate.low < part * most.rate.high:
         raise Undecided(said)
 
 
+def _require_whole(peak: Peak) -> None:
+    if peak.ended is not None:
+        raise peak.ended
+
+
 def jumbo_gain(run: Run, peak: Peak) -> Effect:
     """Return what jumbo frames must gain by the frame rate that was found, unless another limit comes first."""
+    _require_whole(peak)
     (standard, _), (jumbo, binds) = peak.carried_mbps(STANDARD_MTU), peak.carried_mbps(JUMBO_MTU)
     return Effect(
         name="jumbo-gain",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
@@ -28,9 +29,9 @@ from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.limits.sweep_model import SLACK, Floor, Spot, by_frame_rate, floor
-from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs import endpoints, experiment, measuring
 from niclab.traffic.runs.asker import Asker
-from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.experiment import Answer, Ended, Question
 from niclab.traffic.runs.measuring import Session
 from niclab.traffic.runs.progress import Pace, Tell
 from niclab.traffic.runs.traffic_run import TrafficRun
@@ -93,13 +94,14 @@ class AtSpot:
 
 @dataclass(frozen=True)
 class Sweep(Answer):
-    """All points of one test over one path."""
+    """All points of one test over one path; at least one. ``ended``: what has ended it before the others."""
 
     subject: str
     test: TrafficTest
     found: tuple[AtSpot, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
+    ended: Ended | None = None
 
     def lines(self) -> list[str]:
         lines = []
@@ -120,6 +122,9 @@ class Sweep(Answer):
         asked = [(f"{self.subject}, {each.spot}", each.result) for each in self.found]
         asked += [(f"{self.subject}, {each.spot}, baseline", each.baseline) for each in self.found]
         return [Question(subject, result, self.hindrances) for subject, result in asked if result]
+
+    def why_ended(self) -> Ended | None:
+        return self.ended
 
     def why_not_judged(self) -> str:
         return (
@@ -162,26 +167,26 @@ def limit_of(run: Run, spot: Spot) -> tuple[float, str] | None:
     return (fraction, name) if name and isinstance(fraction, float) else None
 
 
-def others(run: Run, test: TrafficTest, tell: Tell) -> list[Sweep]:
+def others(run: Run, test: TrafficTest, tell: Tell, ended: list[Ended]) -> list[Sweep]:
     """Measure the points of the quick profile in every direction over every path, but for the dut's over the first.
 
     Args:
         run: The current run.
         test: The test.
         tell: Takes the progress.
+        ended: Takes how those end that have no point.
 
     Returns:
         The sweep of each path and direction.
 
     Raises:
         NotApplicable: The sheet does not say which MTUs the card takes, or the tool cannot do the test.
-        CardFailure: The card does not take an MTU of the sheet.
-        BenchFault: A run fails or is worthless.
-        Undecided: The time was spent before the first look at a point.
     """
     ways = [(path, sender) for path in run.bench.paths for sender in Role]
     first = (run.bench.paths[0], Role.DUT)
-    return [measure(run, path, sender, test, Profile.QUICK, tell) for path, sender in ways if (path, sender) != first]
+    questions = [partial(measure, run, *way, test, Profile.QUICK, tell) for way in ways if way != first]
+    found = [experiment.asked(each, ended) for each in questions]
+    return [each for each in found if each is not None]
 
 
 def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile: Profile, tell: Tell) -> Sweep:
@@ -211,18 +216,26 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     key = measured.key(order_of(wanted[0], budget.run_s))
     plans = _plans(run, wanted, budget)
     points = _Points(run, measured.rate_mbps, path.rate_scale, budget, key, plans, Deadline(budget.most_s))
-    found: list[AtSpot] = []
+    found, ended = list[AtSpot](), list[Ended]()
     pace = Pace(points.run_s)
     with measuring.session(run, path, sender, points.rate_mbps) as session:
-        for size in dict.fromkeys(spot.mtu for spot in wanted):
+
+        def measure_all(size: int) -> bool:
             with mtu.both_ends(run, path, size):
                 session.forget()
                 for spot in (each for each in wanted if each.mtu == size):
                     known = {one.spot: one.estimate.estimate for one in found}
                     found.append(points.measure(session, spot, known))
                     _tell_progress(tell, measured.ends.name, found, len(wanted), points.most, pace)
+            return True
+
+        sizes = dict.fromkeys(spot.mtu for spot in wanted)
+        all(experiment.asked(partial(measure_all, size), ended) for size in sizes)
+    if not found:
+        raise ended[0]
     made = [each for one in found for each in one.runs]
-    return Sweep(measured.ends.name, test, tuple(found), measured.before, measured.hindrances(made))
+    hindrances = measured.hindrances(made)
+    return Sweep(measured.ends.name, test, tuple(found), measured.before, hindrances, next(iter(ended), None))
 
 
 def _tell_progress(tell: Tell, subject: str, found: Sequence[AtSpot], count: int, most: int, pace: Pace) -> None:

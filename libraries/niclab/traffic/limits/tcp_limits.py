@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
 from niclab.links.upper.bonds import Bonds
@@ -10,6 +12,7 @@ from niclab.run.run import Run
 from niclab.traffic.limits import limit
 from niclab.traffic.limits.limit import BUDGETS, LimitAnswer
 from niclab.traffic.runs import experiment
+from niclab.traffic.runs.experiment import Ended
 
 
 def judge_paths(run: Run, sender: Role, profile: Profile, reporter: Reporter) -> None:
@@ -27,11 +30,13 @@ def judge_paths(run: Run, sender: Role, profile: Profile, reporter: Reporter) ->
         Undecided: The runs cannot tell.
         NotApplicable: The sheet does not know the limit.
     """
-    answers = list[LimitAnswer]()
+    answers, ended = list[LimitAnswer](), list[Ended]()
     for path in run.bench.paths:
-        answers.append(limit.ask(run, path, sender, BUDGETS[profile], reporter.progress))
-        experiment.show(answers[-1], reporter)
-    experiment.judge(run.notes, answers)
+        ask = partial(limit.ask, run, path, sender, BUDGETS[profile], reporter.progress)
+        if (answer := experiment.asked(ask, ended)) is not None:
+            answers.append(answer)
+            experiment.show(answer, reporter)
+    experiment.judge(run.notes, answers, ended)
 
 
 def judge_bonds(run: Run, sender: Role, profile: Profile, reporter: Reporter) -> None:

@@ -79,7 +79,7 @@ class Failover:
 
         Raises:
             CardFailure: A packet was lost for sure, or arrived twice, or a bond uses another link.
-            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            Undecided: Each of three measurements lost packets while the receiver stood still, or had none for long.
             NotApplicable: The bench cannot let the link fail in this way.
         """
 
@@ -123,7 +123,7 @@ class Failover:
 
         Raises:
             CardFailure: A packet was lost for sure.
-            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            Undecided: Each of three measurements lost packets while the receiver stood still, or had none for long.
             NotApplicable: The bench cannot let a link fail in this way.
             BenchFault: Both ends show another cause than the one that was brought about.
         """
@@ -164,8 +164,14 @@ class Failover:
         self._bonds.require_members()
 
     def _on_each_path(self, measure: Callable[[BenchPath], Judgement]) -> None:
+        """Measure each path; one that cannot be decided hides no problem of another."""
+        doubts = list[str]()
         for path in self.run.bench.paths:
-            self.repeat(partial(measure, path))
+            try:
+                self.repeat(partial(measure, path))
+            except Undecided as doubt:
+                doubts.append(str(doubt))
+        fail_with([], doubts)
 
     def repeat(self, measure: Callable[[], Judgement]) -> None:
         """Measure, and again while a server stall may hide a problem; each measurement counts for the certificate.

@@ -6,6 +6,7 @@ may hide a longer outage, the measurement is undecided and worth repeating.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from niclab.core.verdict import Undecided, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.run.run import Run
+from niclab.traffic import WorthlessResult
 from niclab.traffic.outage import prober
 from niclab.traffic.outage.outage_records import OutageReport, ProbedDirection
 from niclab.traffic.outage.prober import ClockFix, End, Probing
@@ -27,6 +29,10 @@ LIMITS_WATCHED = 2
 """An outage is awaited for this many times the limit: one that does not end must be proven longer than the limit."""
 MEASUREMENTS = 3
 """Assumption: an outage that a server stall may hide is measured this often before it stays undecided."""
+
+HIDDEN_MS = 250.0
+"""Assumption: no interruption hides in a shorter time without a packet. Emulated servers pause for up to 63 ms while a
+link is lost, and packets are late by up to 36 ms (six runs)."""
 
 
 class Over(Enum):
@@ -92,12 +98,12 @@ class OutageWatch:
     """A measurement that goes on.
 
     Args:
-        probing: The prober on both servers.
+        probing: The prober on both servers, which has begun.
         say: Takes what was measured.
     """
 
     def __init__(self, probing: Probing, say: Callable[[str], object]) -> None:
-        self._probing, self._say = probing, say
+        self._probing, self._say, self._began_s = probing, say, time.time()
 
     def end(self, after_s: float = 0.0) -> OutageReport:
         """End the measurement.
@@ -116,7 +122,18 @@ class OutageWatch:
         for direction, clock in zip(report.directions, self._probing.clocks, strict=True):
             for line in _described(direction, clock):
                 self._say(line)
+            self._refuse_late(direction, clock)
         return report
+
+    def _refuse_late(self, direction: ProbedDirection, clock: ClockFix) -> None:
+        """A server that stood still when its probes were to begin has measured nothing of what was done then."""
+        late_s = direction.first_us / 1e6 - clock.ahead_s - self._began_s
+        if late_s > clock.bound_s:
+            raise WorthlessResult(
+                f"outage prober: the first packet that arrived was sent {late_s:.1f} s after the watch had begun; "
+                "expected packets before",
+                direction.name,
+            )
 
 
 @contextmanager
@@ -181,7 +198,7 @@ def too_many_lost(report: OutageReport, allowed: Allowed) -> list[str]:
 
     Where packets take the links in turn, those of a lost link are missed one by one: no time between two of them is
     proven to be an outage, but each of them was lost. Packets that a receiver may not have heard, because it stood
-    still, are not counted.
+    still, are not counted, nor are those for which the sender's own queue had no room.
 
     Args:
         report: Both directions.
@@ -209,6 +226,8 @@ def duplicated(report: OutageReport) -> list[str]:
 def unbroken(report: OutageReport, *, copies: bool = False) -> Judgement:
     """Judge whether every packet arrived, in time and once, in each direction.
 
+    A time in which none was sent, or in which all were held back, proves nothing.
+
     Args:
         report: Both directions.
         copies: Every packet is sent over every link, and may arrive more than once.
@@ -220,7 +239,13 @@ def unbroken(report: OutageReport, *, copies: bool = False) -> Judgement:
         if heard or (direction.duplicated and not copies):
             proven.append(f"{direction}; expected {wanted}")
         elif direction.outages:
-            possible.append(f"{direction}; the receiver stood still meanwhile: {direction.receiver}")
+            why = "the receiver stood still meanwhile, or the sender's queue was full"
+            possible.append(f"{direction}; {why}: {direction.receiver}")
+        elif direction.at_most_ms > HIDDEN_MS:
+            possible.append(
+                f"{direction}; nothing arrived for {direction.at_most_ms:.0f} ms; expected {wanted}; sender: "
+                f"{direction.sender}; receiver: {direction.receiver}"
+            )
     return Judgement(proven, possible)
 
 

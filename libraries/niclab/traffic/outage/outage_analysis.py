@@ -118,6 +118,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
         silent_most_ms=_silent_most_ms(arrived, range(begin, end)),
         sender=noise(sender.ticks_us, rules),
         receiver=noise(receiver.ticks_us, rules),
+        first_us=ticks[next(number for number in range(begin, end) if number in delays)],
     )
 
 
@@ -230,5 +231,5 @@ def _outage(run: list[int], window: range, fate: _Fate) -> Outage:
     last = ticks[run[-1] + 1] if over else ticks[run[-1]]
     first = ticks[run[0] - 1] if run[0] > window.start else ticks[run[0]]
     late = sum(number in fate.arrived for number in run)
-    heard = sum(fate.hears.at(ticks[number]) for number in run)
+    heard = sum(number not in fate.full and fate.hears.at(ticks[number]) for number in run)
     return Outage(ticks[run[0]], proven / 1000, (last - first) / 1000, len(run), late, heard, over)

@@ -67,7 +67,8 @@ class Outage:
         at_most_ms: From the last packet that arrived before to the first that arrived after.
         packets: How many they are.
         late: How many of them arrived too late.
-        heard: How many of them should have arrived while the receiver provably listened.
+        heard: How many of them found room in the sender's queue, and should have arrived while the receiver provably
+            listened.
         over: False when none arrived after: ``at_most_ms`` then goes to the end of the measurement, and it may be
             longer.
     """
@@ -97,6 +98,7 @@ class ProbedDirection:
             of up to that length can hide in it.
         silent_most_ms: The longest time between two arrivals at the receiver, whatever the reason.
         worst_delay_ms: The largest delay of a packet beyond the smallest one.
+        first_us: When the first packet that arrived was sent, by the sender's clock: nothing before was measured.
     """
 
     name: str
@@ -113,6 +115,7 @@ class ProbedDirection:
     silent_most_ms: float
     sender: Noise
     receiver: Noise
+    first_us: int = 0
 
     @property
     def proven_ms(self) -> float:

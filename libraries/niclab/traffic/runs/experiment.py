@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind
 from niclab.core.plain import as_json
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, KernelFailure, NotApplicable, Undecided
 from niclab.report.pages.charts import Chart
 from niclab.report.reporter import Reporter
 from niclab.run.run_notes import RunNotes
@@ -24,6 +25,11 @@ from niclab.stats.conclude import conclude
 from niclab.stats.questions import Outcome, rounded
 from niclab.traffic.runs import traffic_run
 from niclab.traffic.runs.traffic_run import TrafficRun
+
+T = TypeVar("T")
+Ended = CardFailure | BenchFault | Undecided
+_KINDS: tuple[type[Ended], ...] = (KernelFailure, CardFailure, BenchFault, Undecided)
+"""The first that there is ends the check."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,10 @@ class Answer(ABC):
     def questions(self) -> list[Question]:
         """Return the questions that are judged."""
 
+    def why_ended(self) -> Ended | None:
+        """Return what has ended it before all was asked; None where all was."""
+        return None
+
     def why_not_judged(self) -> str:
         """Return why there is no question, where there is none."""
         raise AssertionError(f"{type(self).__name__} always has a question")
@@ -90,14 +100,35 @@ def show(answer: Answer, reporter: Reporter) -> None:
         reporter.attach(f"{charts[0].title}.json", text, "application/json")
 
 
-def judge(notes: RunNotes, answers: Sequence[Answer]) -> None:
-    """End the check: return only when there is a question, and every one is met.
+def asked(question: Callable[[], T], ended: list[Ended]) -> T | None:
+    """Ask one of several things that are judged together, so that none of them hides what was found of another.
+
+    Args:
+        question: Asks, and returns the answer.
+        ended: How those before have ended that have no answer; it takes how this one does, for :func:`judge`. Where a
+            fault of the bench is among them nothing more is asked.
+
+    Returns:
+        The answer; None where there is none.
+    """
+    if any(isinstance(each, BenchFault) for each in ended):
+        return None
+    try:
+        return question()
+    except (CardFailure, BenchFault, Undecided) as error:
+        ended.append(error)
+        return None
+
+
+def judge(notes: RunNotes, answers: Sequence[Answer], ended: Sequence[Ended] = ()) -> None:
+    """End the check: return only when there is a question, every one is met, and all was asked.
 
     Warnings of the answers are noted for the certificate, whatever the end.
 
     Args:
         notes: Those of the run.
         answers: What was found.
+        ended: How those have ended that have no answer.
 
     Raises:
         CardFailure: A question is missed, and nothing of the bench explains it.
@@ -105,10 +136,20 @@ def judge(notes: RunNotes, answers: Sequence[Answer]) -> None:
         Undecided: The runs cannot tell, or a question is missed, and nobody knows why.
         NotApplicable: There is no question.
     """
-    asked = [question for answer in answers for question in answer.questions()]
-    if not asked:
+    questions = [question for answer in answers for question in answer.questions()]
+    ends = [*ended, *(end for answer in answers if (end := answer.why_ended()) is not None)]
+    if not questions and not ends:
         raise NotApplicable("; ".join(answer.why_not_judged() for answer in answers))
-    judge_questions(notes, asked)
+    try:
+        if questions:
+            judge_questions(notes, questions)
+    except (CardFailure, BenchFault, Undecided) as error:
+        ends.insert(0, error)
+    if len(ends) == 1:
+        raise ends[0]
+    for kind in _KINDS:
+        if any(isinstance(each, kind) for each in ends):
+            raise kind("\n".join(map(str, ends)))
 
 
 def judge_questions(notes: RunNotes, asked: Sequence[Question]) -> None:

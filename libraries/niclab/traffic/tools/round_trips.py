@@ -8,13 +8,17 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 
+from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.traffic import WorthlessResult
 from niclab.traffic.runs import endpoints
+from niclab.traffic.runs.discarded import DiscardedRun, DiscardedRuns
 from niclab.traffic.runs.endpoints import Ends
+from niclab.traffic.runs.run_count import RunCount
 from niclab.traffic.tools import round_trip_program
 from niclab.traffic.tools.iperf3 import SHORTEST_PART
 
@@ -23,11 +27,32 @@ SLACK_S = 30.0
 
 
 def per_second(run: Run, ends: Ends, seconds: int) -> float:
-    """One run from the sender to the receiver and back.
+    """One run from the sender to the receiver and back; one in which a server stood still is made again.
 
     Raises:
         BenchFault: When a program fails, or its result is worthless.
+        Undecided: When a server stood still in each of many runs in a row.
     """
+    both, name = standstill.watch(run), f"{ends.name}, round trips"
+    discarded = DiscardedRuns(name)
+    while True:
+        before, failure, rate = both.told(), None, 0.0
+        try:
+            rate = _measured(run, ends, seconds)
+        except WorthlessResult as error:
+            failure = error
+        stood = both.between(before, both.told())
+        run.part(RunCount).note({each.server for each in stood}, seconds)
+        if not stood:
+            if failure is not None:
+                raise failure
+            return rate
+        made = DiscardedRun(str(failure or f"{rate:.0f} a second"), stood)
+        run.notes.mark(MarkKind.DISCARDED, f"{name}: {made}")
+        discarded.add(made)
+
+
+def _measured(run: Run, ends: Ends, seconds: int) -> float:
     route = endpoints.route(run, ends)
     with ExitStack() as undoing:
         asker, server = (program.placed(undoing, each, round_trip_program) for each in (ends.sender, ends.receiver))
