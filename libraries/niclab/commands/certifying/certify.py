@@ -192,7 +192,8 @@ def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, st
     progress = f"{PROGRESS}:{earlier / CERTIFICATE_FILE}" if earlier else str(PROGRESS)
     every = (MASKING, ABORT, FIGURES, progress, results, tests)
     listeners = [word for each in every for word in ("--listener", str(each))]
-    output = ["--console", "quiet", "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
+    whole = ["--maxerrorlines", "NONE"]  # each line of a failure is judged, and a waiver has to cover it
+    output = ["--console", "quiet", *whole, "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
     status = RobotProcess().run([*options, *listeners, *output], stop)
     if stop.reason:
         record_stop(run_dir, stop.reason)
