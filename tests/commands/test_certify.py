@@ -114,6 +114,21 @@ class TestRun:
         noted = json.loads((run_dir / "run.json").read_text())
         assert noted["local_changes_allowed"] and noted["git"]["local_changes"]
 
+    def test_a_real_card_is_not_tested_by_files_that_git_does_not_compare(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Git answers nothing about a repository of another user, and nothing in time on a slow disk."""
+        assert suites.is_dir()
+        monkeypatch.setattr(runfolder, "git_state", lambda _: None)
+        lab = tmp_path / "lab"
+        (lab / ".git").mkdir(parents=True)
+        monkeypatch.setattr(certify, "REPOSITORY", lab)
+        with pytest.raises(BenchFault, match=r"git does not say .* expected .* --allow-local-changes"):
+            self.run(bench)
+        assert "run_dir" not in asked
+        (lab / ".git").rmdir()
+        certify.require_committed()
+
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         """Certificate and Allure report are made elsewhere; here only what they are asked with."""

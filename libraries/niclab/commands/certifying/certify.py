@@ -166,15 +166,19 @@ def read_secrets(bench: Bench) -> None:
 
 
 def require_committed() -> None:
-    """Require that the lab is what its commit says: a certificate names the commit.
+    """Require that the lab is what its commit says: a certificate names the commit. A lab without git has none.
 
     Raises:
-        BenchFault: Files differ from it.
+        BenchFault: Files differ from it, or git does not say whether they do.
     """
     state = runfolder.git_state(REPOSITORY)
-    if state is not None and state["local_changes"]:
+    if state is None and (REPOSITORY / ".git").exists():
+        found = f"{REPOSITORY}: git does not say whether files differ from the commit (git status)"
+    elif state is not None and state["local_changes"]:
         found = f"{REPOSITORY}: files differ from commit {state['commit'][:12]}"
-        raise BenchFault(f"{found}; expected none on a bench of real cards, or --allow-local-changes")
+    else:
+        return
+    raise BenchFault(f"{found}; expected none on a bench of real cards, or --allow-local-changes")
 
 
 def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, stop: StopOrder | None = None) -> int:
