@@ -23,10 +23,12 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
+from niclab.report.allure.allure_results import read_results
 from niclab.report.allure.allure_tools import Tools
 from niclab.report.certificate import certificate
 from niclab.report.evidence import runfolder
 from niclab.report.evidence.runfolder import read_run
+from niclab.report.verdicts import lines_to_waive
 from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.watching.hygiene import BenchHygiene
@@ -111,6 +113,21 @@ class TestRun:
         assert isinstance(run_dir, Path)
         noted = json.loads((run_dir / "run.json").read_text())
         assert noted["local_changes_allowed"] and noted["git"]["local_changes"]
+
+    def test_a_real_card_is_not_tested_by_files_that_git_does_not_compare(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Git answers nothing about a repository of another user, and nothing in time on a slow disk."""
+        assert suites.is_dir()
+        monkeypatch.setattr(runfolder, "git_state", lambda _: None)
+        lab = tmp_path / "lab"
+        (lab / ".git").mkdir(parents=True)
+        monkeypatch.setattr(certify, "REPOSITORY", lab)
+        with pytest.raises(BenchFault, match=r"git does not say .* expected .* --allow-local-changes"):
+            self.run(bench)
+        assert "run_dir" not in asked
+        (lab / ".git").rmdir()
+        certify.require_committed()
 
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
@@ -285,6 +302,19 @@ class TestRun:
         assert asked["robot_rc"] == 1
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
+
+    def test_a_failure_of_many_lines_is_kept_whole(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object]
+    ) -> None:
+        """A waiver has to cover each line, and a line that Robot Framework cuts is covered by none."""
+        said = [f"dut.p0 offload {number}: not settable; expected settable" for number in range(60)]
+        lines = r"\n".join(said)
+        (suites / "failing.robot").write_text(f"*** Test Cases ***\nBad\n    Fail    CardFailure: {lines}\n")
+        self.run(bench)
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path)
+        (bad,) = [each for each in read_results(run_dir / "allure-results").tests if each.name.endswith("Bad")]
+        assert lines_to_waive(bad.message) == said
 
     def test_missing_report_tools_are_a_warning_before_the_first_test(
         self,

@@ -23,7 +23,7 @@ from niclab.report.allure.allure_results import read_results
 from niclab.report.evidence.continued import found_in, make_whole
 from niclab.report.evidence.runfolder import read_run
 from niclab.report.evidence.test_journal import FILE, EndedTest, RobotMessage, TestJournal, read_so_far
-from niclab.report.verdicts import Verdict
+from niclab.report.verdicts import Verdict, lines_to_waive
 
 KILL = (
     f"[__import__('signal').signal({int(ORPHANED)}, 1), "
@@ -168,9 +168,41 @@ def test_the_interrupted_test_gets_the_words_of_the_console(killed: Path) -> Non
     (killed / "evidence" / "console-dut.log").write_text(f"2001-01-01T00:00:00.000Z old\n{PANIC}")
     resume.run(killed)
     (test,) = [each for each in certificate(killed)["tests"] if each["name"].endswith("Kills")]
-    assert test["verdict"] == "card-failure" and "CardFailure: the run was killed during this test" in test["message"]
+    assert test["verdict"] == "card-failure" and "KernelFailure: the run was killed during this test" in test["message"]
     assert "oops: BUG: kernel NULL pointer" in test["message"] and "old" not in test["message"].splitlines()
     assert "console-secret" not in (killed / "output.xml").read_text() + str(test)
+
+
+HARMLESS = """
+harmless_messages:
+  - text: "Detected Hardware Unit Hang"
+    source: "a test"
+"""
+
+
+def interrupted(killed: Path, said: str) -> dict[str, Any]:
+    """The test during which the run was killed, after a line of the dut's console."""
+    (killed / "evidence" / "console-dut.log").write_text(f"2099-01-01T00:00:00.000Z [   12.000001] {said}\n")
+    resume.run(killed)
+    (test,) = [each for each in certificate(killed)["tests"] if each["name"].endswith("Kills")]
+    return dict(test)
+
+
+@pytest.fixture
+def with_harmless(bench: FakeBench) -> None:
+    bench.sheet.write_text(bench.sheet.read_text() + HARMLESS)
+
+
+@pytest.mark.usefixtures("with_harmless")
+def test_what_the_sheet_calls_harmless_does_not_fail_the_card(request: pytest.FixtureRequest) -> None:
+    said = "e1000e 0000:01:00.0 enp1s0: Detected Hardware Unit Hang:"
+    assert interrupted(request.getfixturevalue("killed"), said)["verdict"] == "bench-fault"
+
+
+def test_what_a_kernel_said_of_the_card_cannot_be_waived(killed: Path) -> None:
+    said = "e1000e 0000:01:00.0 enp1s0: Detected Hardware Unit Hang:"
+    test = interrupted(killed, said)
+    assert test["verdict"] == "card-failure" and lines_to_waive(test["message"]) is None
 
 
 def test_it_can_be_killed_again(killed: Path, suites: Path) -> None:

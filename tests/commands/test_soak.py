@@ -161,11 +161,55 @@ def test_a_first_signal_while_the_bench_is_put_back_changes_nothing(
     assert soaks(lambda _, made: made.cycles.extend(STEADY))[0] == ExitStatus.CERTIFIED
 
 
+def left_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state after the run cannot be compared, or was another one before."""
+    finish = BenchHygiene.finish
+
+    def finished(hygiene: BenchHygiene) -> Any:
+        hygiene._faults.append("dut: mtu is 1400")
+        return finish(hygiene)
+
+    monkeypatch.setattr(BenchHygiene, "finish", finished)
+
+
+def test_a_fault_of_the_comparison_is_a_fault_of_the_bench(
+    soaks: Callable[[Soaking], tuple[int, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_changed(monkeypatch)
+    status, folder = soaks(lambda _, made: made.cycles.extend(STEADY))
+    (found,) = json.loads((folder / "soak.json").read_text())["findings"]
+    assert status == ExitStatus.BENCH_FAULT and "dut: mtu is 1400" in found
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (CardFailure("dut.p0: Detected Hardware Unit Hang"), ExitStatus.CARD_FAILURE),
+        (Undecided("dut: has booted"), ExitStatus.UNDECIDED),
+    ],
+)
+def test_what_a_kernel_says_while_the_bench_is_put_back_counts(
+    soaks: Callable[[Soaking], tuple[int, Path]],
+    monkeypatch: pytest.MonkeyPatch,
+    said: CardFailure | Undecided,
+    status: ExitStatus,
+) -> None:
+    finish = BenchHygiene.finish
+
+    def finished(hygiene: BenchHygiene) -> Any:
+        monkeypatch.setattr(KernelWatch, "_look_at", lambda *_, **__: [said])
+        return finish(hygiene)
+
+    monkeypatch.setattr(BenchHygiene, "finish", finished)
+    ended, folder = soaks(lambda _, made: made.cycles.extend(STEADY))
+    assert ended == status
+    assert str(said) in json.loads((folder / "soak.json").read_text())["findings"][0]
+
+
 def test_a_signal_does_not_hide_changes_that_are_left(
     soaks: Callable[[Soaking], tuple[int, Path]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    finish = BenchHygiene.finish
-    monkeypatch.setattr(BenchHygiene, "finish", lambda hygiene: [*finish(hygiene), "dut: mtu is 1400"])
+    left_changed(monkeypatch)
     status, folder = soaks(lambda *_: end())
     assert status == ExitStatus.BENCH_FAULT and "dut: mtu is 1400" in capsys.readouterr().out
     assert "dut: mtu is 1400" in json.loads((folder / "soak.json").read_text())["findings"][1]

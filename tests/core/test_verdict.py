@@ -8,12 +8,15 @@ from niclab.core.verdict import (
     BenchFault,
     CardFailure,
     Collected,
+    Deviation,
     KernelFailure,
     NotApplicable,
     SheetSilent,
+    SheetUnknown,
     Undecided,
     ended_by,
     fail_with,
+    none_applies,
 )
 
 
@@ -73,3 +76,18 @@ def test_a_part_that_cannot_be_judged_hides_no_failure(
     with pytest.raises(verdict, match=says) as found:
         judged(*ends)
     assert type(found.value) is verdict
+
+
+@pytest.mark.parametrize("missing", [SheetSilent, SheetUnknown])
+@pytest.mark.parametrize("other", [NotApplicable, Deviation])
+def test_what_does_not_apply_hides_no_missing_answer(missing: type[NotApplicable], other: type[NotApplicable]) -> None:
+    """A plan may allow that a question does not apply, and never that the sheet is silent."""
+    for reasons in ([("a", missing("no fact")), ("b", other("no"))], [("b", other("no")), ("a", missing("no fact"))]):
+        assert type(none_applies(reasons)) is missing
+    both = [("a", SheetUnknown("nobody knows")), ("b", SheetSilent("no fact")), ("c", other("no"))]
+    assert type(none_applies(both)) is SheetSilent
+
+
+def test_a_reason_that_all_share_is_the_reason() -> None:
+    assert type(none_applies([("a", Deviation("no")), ("b", Deviation("nor this"))])) is Deviation
+    assert type(none_applies([("a", Deviation("no")), ("b", NotApplicable("nor this"))])) is NotApplicable

@@ -21,7 +21,9 @@ from niclab.run import run as runs
 from niclab.run.acquiring.prepared_ports import PreparedPorts
 from niclab.run.run import Run
 from niclab.run.watching.hygiene import BenchHygiene
+from niclab.run.watching.kept_state import Fitting, KeptState, compare_with_kept, take_all
 from niclab.state.attribution import Ran
+from niclab.state.snapshot import Depth, Snapshot
 from niclab.switch.switch_records import Admin
 
 NOTHING = "    No Operation\n"
@@ -342,3 +344,12 @@ class TestAfterAnEarlierRun:
         bench.dut.sysctls["net/core/rmem_max"] = "1"
         (found,) = self.findings(bench, "run-1")[1]
         assert "left by one of the tests of run run-1, or changed since" in found
+
+
+def test_a_state_that_is_not_taken_again_is_no_equal_one(taken: Run) -> None:
+    """The bench file has lost its switch since the run was killed."""
+    states = take_all(taken, Depth.FULL)
+    assert compare_with_kept(taken, KeptState("killed", states, frozenset(), Fitting.of(taken))) == []
+    states.append(Snapshot("switch", Depth.FULL, {"Gi1/0/1": {"admin": "UP"}}))
+    with pytest.raises(BenchFault, match="switch"):
+        compare_with_kept(taken, KeptState("killed", states, frozenset(), Fitting.of(taken)))

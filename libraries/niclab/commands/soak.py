@@ -24,6 +24,7 @@ from niclab.frames.soak.soaking import Finding, Soaked, soak
 from niclab.links import wiring
 from niclab.report import now, write_atomically, write_json
 from niclab.report.evidence.runfolder import subject_of
+from niclab.report.own_checks.all_checks import own_checks
 from niclab.report.own_checks.carrier_check import carrier_check, kept_carrier
 from niclab.report.pages.charts import ChartLine, LineChart, Point
 from niclab.report.verdicts import Verdict
@@ -41,7 +42,7 @@ _STATUS = {  # the gravest first
     BenchFault: ExitStatus.BENCH_FAULT,
     Undecided: ExitStatus.UNDECIDED,
 }
-_OF_CARRIER: Mapping[Verdict, type[CardFailure] | type[BenchFault] | type[Undecided]] = {
+_OF_CHECK: Mapping[Verdict, type[CardFailure] | type[BenchFault] | type[Undecided]] = {
     Verdict.CARD_FAILURE: CardFailure,
     Verdict.BENCH_FAULT: BenchFault,
     Verdict.UNDECIDED: Undecided,
@@ -95,7 +96,7 @@ def run(
         _noted(soaked),
     ):
         soak(taken, soaked, lambda: keep(folder, about, soaked, over=False), _say)
-    soaked.events += _of_carriers(folder)
+    soaked.events += _of_run(folder)
     keep(folder, about, soaked, over=True)
     found = soaked.findings()
     for each in found:
@@ -106,13 +107,16 @@ def run(
     return ExitStatus.CERTIFIED if status is None else status
 
 
-def _of_carriers(folder: Path) -> list[Finding]:
-    """Nobody touches a link in a soak, so that carriers that were not watched are none that stayed."""
-    carrier = carrier_check(folder)
-    if carrier is None:
-        return [Undecided(f"carrier: {kept_carrier(folder) or 'not watched'}")]
-    kind = _OF_CARRIER.get(carrier.verdict)
-    return [kind(carrier.message)] if kind else []
+def _of_run(folder: Path) -> list[Finding]:
+    """The checks of a run as a whole: the last look at both kernels, the bench that is left, and the carriers.
+
+    Nobody touches a link in a soak, so that carriers that were not watched are none that stayed.
+    """
+    checks = [each for each in own_checks(folder) if each.verdict is not Verdict.PASS]
+    found: list[Finding] = [_OF_CHECK[each.verdict](each.message) for each in checks]
+    if carrier_check(folder) is None:
+        found.append(Undecided(f"carrier: {kept_carrier(folder) or 'not watched'}"))
+    return found
 
 
 class SoakEnded(BaseException):
@@ -162,11 +166,9 @@ def _acquired(taken: Run, ending: _Ending) -> Iterator[Run]:
     finally:
         ending.is_over = True
         try:
-            left = taken.part(BenchHygiene).finish()
+            taken.part(BenchHygiene).finish()
         finally:
             release()
-    if left:
-        raise BenchFault("\n".join(map(str, left)))
 
 
 def keep(folder: Path, about: SoakSubject, soaked: Soaked, *, over: bool) -> None:

@@ -116,11 +116,15 @@ class Collected:
 def none_applies(others: Sequence[tuple[str, NotApplicable]]) -> NotApplicable:
     """Return why nothing of several things can be asked, of the kind that their reasons share.
 
+    Where they share none, an answer that is missing hides behind no reason that a plan may allow.
+
     Args:
         others: Name and reason of each, at least one.
     """
     kinds = {type(error) for _, error in others}
-    return (kinds.pop() if len(kinds) == 1 else NotApplicable)("; ".join(f"{name}: {error}" for name, error in others))
+    missing = [kind for kind in (SheetSilent, SheetUnknown) if kind in kinds]
+    kind = kinds.pop() if len(kinds) == 1 else next(iter(missing), NotApplicable)
+    return kind("; ".join(f"{name}: {error}" for name, error in others))
 
 
 def require_judged(unjudged: Sequence[str], *, some: bool) -> None:

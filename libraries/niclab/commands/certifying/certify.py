@@ -166,15 +166,19 @@ def read_secrets(bench: Bench) -> None:
 
 
 def require_committed() -> None:
-    """Require that the lab is what its commit says: a certificate names the commit.
+    """Require that the lab is what its commit says: a certificate names the commit. A lab without git has none.
 
     Raises:
-        BenchFault: Files differ from it.
+        BenchFault: Files differ from it, or git does not say whether they do.
     """
     state = runfolder.git_state(REPOSITORY)
-    if state is not None and state["local_changes"]:
+    if state is None and (REPOSITORY / ".git").exists():
+        found = f"{REPOSITORY}: git does not say whether files differ from the commit (git status)"
+    elif state is not None and state["local_changes"]:
         found = f"{REPOSITORY}: files differ from commit {state['commit'][:12]}"
-        raise BenchFault(f"{found}; expected none on a bench of real cards, or --allow-local-changes")
+    else:
+        return
+    raise BenchFault(f"{found}; expected none on a bench of real cards, or --allow-local-changes")
 
 
 def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, stop: StopOrder | None = None) -> int:
@@ -192,7 +196,8 @@ def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, st
     progress = f"{PROGRESS}:{earlier / CERTIFICATE_FILE}" if earlier else str(PROGRESS)
     every = (MASKING, ABORT, FIGURES, progress, results, tests)
     listeners = [word for each in every for word in ("--listener", str(each))]
-    output = ["--console", "quiet", "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
+    whole = ["--maxerrorlines", "NONE"]  # each line of a failure is judged, and a waiver has to cover it
+    output = ["--console", "quiet", *whole, "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
     status = RobotProcess().run([*options, *listeners, *output], stop)
     if stop.reason:
         record_stop(run_dir, stop.reason)

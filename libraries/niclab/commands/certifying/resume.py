@@ -21,7 +21,7 @@ from niclab.commands.restore import restore_first
 from niclab.commands.results.report import look_for_tools
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, KernelFailure
 from niclab.files.environment import plain_environment
 from niclab.files.mask import Mask
 from niclab.files.repository import REPOSITORY
@@ -156,8 +156,9 @@ def _verdict_of_interrupted(call: _Call, evidence: Path, before: SoFar) -> str:
     card = CardNames(frozenset(ports), frozenset({call.sheet.driver(dut.os).module}), frozenset())
     troubles = read(read_dmesg("\n".join(said)))
     of_others = NOBODY_KNOWS.keys() | OF_THE_BENCH
-    found = [each for each in troubles if card.are_in(each) and each.kind not in of_others]
-    kind = CardFailure if found else BenchFault
+    of_card = [each for each in troubles if card.are_in(each) and each.kind not in of_others]
+    found = [each for each in of_card if not call.sheet.calls_harmless(each.words)]
+    kind = KernelFailure if found else BenchFault
     words = "".join(f"; {each.kind}: {each.words}" for each in found[:3])
     secrets = Secrets(call.bench.secrets_file)
     mask = Mask([secrets.get(name) for name in call.bench.secret_names])

@@ -160,4 +160,6 @@ def compare_with_kept(run: Run, kept: KeptState) -> list[str]:
     if not run.servers:
         raise BenchFault(f"bench {run.bench.name} is down; expected up (state before the interrupted run)")
     now = {each.server: each for each in take_all(run, Depth.FULL, kept.fitting)}
-    return [str(left) for old in kept.states if old.server in now for left in diff(old, now[old.server])]
+    if missing := [old.server for old in kept.states if old.server not in now]:
+        raise BenchFault(f"bench {run.bench.name} has no {', '.join(missing)}; expected one, as before that run")
+    return [str(left) for old in kept.states for left in diff(old, now[old.server])]
