@@ -35,7 +35,8 @@ class Changes(BenchLibrary):
 
         Raises:
             CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, or
-                are lost otherwise meanwhile, or lost or damaged afterwards.
+                are lost otherwise meanwhile, lost or damaged afterwards, or come behind later ones, unless they may
+                have waited in a queue of the system while the number of queues changed.
             BenchFault: A setting could not be put back.
             Undecided: A server stood still while frames stayed away or were lost.
             NotApplicable: The port has no setting that can be changed, or a server does not run Linux.

@@ -52,7 +52,7 @@ class Spoiler:
     def carried(self, word: str, frame: bytes) -> list[bytes]:
         """Return what comes out of the cable of a frame that went in."""
         if word != self.word:  # which frames are changed does not depend on how many came before
-            self.seen, self.word = 0, word
+            self.seen, self.word, self.held = 0, word, b""
         if word.startswith("card"):
             return finished(frame, word)
         if word == "late" and OURS not in frame:

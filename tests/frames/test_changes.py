@@ -122,6 +122,41 @@ def test_frames_that_are_lost_otherwise_than_in_outages_are_charged_as_the_trial
         changing(when_set=lambda: time.sleep(1.5))
 
 
+QUEUES = setting("combined", 2, SettingKind.QUEUES)
+
+
+@pytest.mark.parametrize(("changed", "away_s", "is_red"), [(QUEUES, 1.5, False), (QUEUES, 0.0, True), (RX, 1.5, True)])
+def test_frames_that_waited_in_the_former_queue_may_come_behind_others(
+    clean: Namespaces,
+    changing: Callable[..., list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    changed: Setting,
+    away_s: float,
+    is_red: bool,
+) -> None:
+    """At most as many as are sent while frames stay away; nothing else lets them."""
+    monkeypatch.setattr(clean.run.bench, "paths", clean.run.bench.paths[::-1])
+    monkeypatch.setattr(
+        changes.peer_trial, "tried", lambda _, found, __: [replace(each, suspicion=None) for each in found]
+    )
+    whole, exchanged = changes.exchange, list[str]()
+
+    def exchange(run: Any, streams: Any, say: Any, **options: Any) -> Any:
+        clean.spoil("" if exchanged else "swap")
+        exchanged.append(streams[0].name)
+        return whole(run, streams, say, **options)
+
+    monkeypatch.setattr(changes, "exchange", exchange)
+    only = Draw({ChangeKind.QUEUES if changed is QUEUES else ChangeKind.RX_RING: [changed]}, ())
+    stay = stopping(clean, Role.PEER, away_s) if away_s else lambda: time.sleep(1.0)
+    if is_red:
+        with pytest.raises(CardFailure, match=r"\d+ frames arrived behind later ones at peer\.p1 .*; expected (at|in)"):
+            changing(only, when_set=stay)
+    else:
+        said = changing(only, when_set=stay)
+        assert [line for line in said if "frames while settings change" in line and " late at the port" in line], said
+
+
 def stopping(made: Namespaces, role: Role, seconds: float) -> Callable[[], object]:
     """The frame program of a server is stopped: frames stay away, and the link is there."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from niclab.bench.records import BenchPath, Port, Role
-from niclab.card import Setting
+from niclab.card import Setting, SettingKind
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind
@@ -45,7 +46,8 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
 
     Raises:
         CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, are
-            lost otherwise meanwhile, or are lost or damaged afterwards.
+            lost otherwise meanwhile, are lost or damaged afterwards, or come behind later ones, unless they may have
+            waited in a queue of the system while the number of queues changed.
         BenchFault: A setting could not be put back, or the peer loses as many frames without the card.
         Undecided: A server stood still while frames stayed away or were lost, the tool lost them, or nobody knows
             whether the card or the peer did.
@@ -64,17 +66,32 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
     order = changes.drawn(found, profile)
 
     name = f"frames while settings change, seed {chosen}"
-    flowing = [replace(bench.frames(name, port, 0, SIZES), per_s=PER_S, at_port=Arrives.SOME) for port in changes.ports]
+    stay = not any(map(_moves_flows, order))
+    flowing = [
+        replace(bench.frames(name, port, 0, SIZES), per_s=PER_S, at_port=Arrives.SOME, in_order=stay)
+        for port in changes.ports
+    ]
     try:
         ledger, _ = exchange(run, flowing, say, meanwhile=lambda: changes.make(order))
     finally:
         changes.note()
     changes.require_frames(ledger, 2 * len(order), lambda: both.between(before, both.told()))
+    changes.require_order(ledger)
     exchange(run, [bench.frames(f"frames after seed {chosen}", port, FRAMES, SIZES) for port in changes.ports], say)
 
 
 def _port(run: Run, path: BenchPath) -> Port:
     return run.bench.end(path, Role.DUT)
+
+
+def _moves_flows(setting: Setting) -> bool:
+    """Does it let the system send a flow by another queue?
+
+    It chooses one by their number (Linux 6.1, net/core/dev.c, skb_tx_hash()). What waits in the former one while the
+    port restarts leaves it with the next frame there: to start a queue does not run it (netif_tx_start_queue(), by
+    which be2net's be_open() goes).
+    """
+    return setting.kind is SettingKind.QUEUES
 
 
 @dataclass
@@ -88,6 +105,8 @@ class _Changes:
     say: Say
     gaps: list[tuple[float, str]] = field(default_factory=list)
     """Milliseconds, and after what."""
+    moved_ms: float = 0.0
+    """Milliseconds for which frames stayed away at changes by which flows go to other queues."""
     excused: bool = False
     """A server stood still for as long as frames stayed away for too long."""
 
@@ -120,6 +139,7 @@ class _Changes:
             with applied(self.run, Way(self.path, Role.DUT), (setting,)):
                 was_set = self._returned(f"{setting} was set", stood)
             put_back = self._returned(f"{setting} was put back", stood)
+            self.moved_ms += (was_set + put_back) * _moves_flows(setting)
             line = f"{setting}: frames stood still for {was_set:.0f} ms when set, {put_back:.0f} ms when put back"
             self.say(line)
             self.run.notes.mark(MarkKind.DRAWN, line)
@@ -163,6 +183,24 @@ class _Changes:
             for e, text in zip(much, found, strict=True)
         ]
         judge(charged, trying=lambda suspected: peer_trial.tried(self.run, suspected, self.say))
+
+    def require_order(self, ledger: Ledger) -> None:
+        """Require that no more frames came behind later ones than were sent while their queue changed."""
+        may = math.ceil(PER_S * self.moved_ms / 1000)
+        why = f"as many as are sent in the {self.moved_ms:.0f} ms for which they stayed away while queues changed"
+        found = [
+            FrameFinding(
+                FrameDifference.REORDERED,
+                leg.between,
+                f"{leg.name}: {stream.name}: {came.late} frames arrived behind later ones at {leg.receiver.place} "
+                f"({came.example}); expected at most {may}, {why}",
+                leg.suspicion([stream], came.late),
+            )
+            for leg in ledger.legs
+            for flow, stream in leg.streams.items()
+            if (came := leg.arrived.get(flow)) and not stream.in_order and came.late > may
+        ]
+        judge(found, trying=lambda suspected: peer_trial.tried(self.run, suspected, self.say))
 
     @property
     def _agents(self) -> FrameAgents:

@@ -287,7 +287,7 @@ def _of_flow(
         doubler = _doubler(leg)
         doubt = None if doubler else leg.suspicion([stream], came.twice)
         yield FrameFinding(FrameDifference.TWICE, doubler or leg.between, text, doubt)
-    if came.late:
+    if came.late and stream.in_order:
         text = f"{subject}: {came.late} frames arrived behind later ones at {place}{example}; expected in order"
         yield FrameFinding(FrameDifference.REORDERED, leg.between, text, leg.suspicion([stream], came.late))
     if came.damaged:

@@ -123,6 +123,7 @@ class FrameStream:
             at another place of its page; empty: whole, in a program's memory, out of which the system copies it.
         tags: The tags that the frames have on the wire, as of :class:`FrameSpec`, and arrive with, where the sending
             port inserts them; None: those they are made with, which the receiving port may remove.
+        in_order: Must frames arrive in the order in which they are sent?
     """
 
     name: str
@@ -139,6 +140,7 @@ class FrameStream:
     mss: int = 0
     pieces: tuple[int, ...] = ()
     tags: tuple[int, ...] | None = None
+    in_order: bool = True
 
     @property
     def tags_on_the_wire(self) -> tuple[int, ...]:
