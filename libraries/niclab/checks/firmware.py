@@ -21,7 +21,6 @@ from niclab.core.verdict import (
     SheetSilent,
     SheetUnknown,
     Undecided,
-    fail_with,
 )
 from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
@@ -286,14 +285,11 @@ class FirmwareChange:
 
     def _require_refused(self, file: str, say: Say) -> None:
         """Offer an image that must be refused. A card that takes it gets its own image back at once."""
-        problems = list[str]()
-        try:
+        judged = Collected()
+        with judged.one():
             for port, host, iface in self._ports():
-                self._offer(file, port, host, iface, problems, say)
-        except (BenchFault, NotApplicable, Undecided):
-            fail_with(problems)
-            raise
-        fail_with(problems)
+                self._offer(file, port, host, iface, judged.problems, say)
+        judged.end()
 
     def _offer(self, file: str, port: Port, host: Host, iface: str, problems: list[str], say: Say) -> None:
         """Offer it to one port. ``problems``: takes what is wrong, also where the port then takes no other image."""

@@ -76,7 +76,7 @@ def fail_with(problems: list[str], doubts: Sequence[str] = ()) -> None:
 
 
 class Collected:
-    """How the parts of a check end, such as ports or sizes: one that cannot be judged hides no failure of another."""
+    """The ends of the parts of a check, such as ports or sizes: no part that cannot be judged hides another failure."""
 
     def __init__(self) -> None:
         self.problems, self.doubts = list[str](), list[str]()
