@@ -46,7 +46,10 @@ class TestCable:
         assert changes(ports.taken.journal) == before
         assert "dut.p1: dark: received power 0.0021 mW" in said
 
-    def test_light_that_a_module_measures_late_is_waited_for(self, ports: LitPorts) -> None:
+    def test_light_that_a_module_measures_late_is_waited_for(
+        self, ports: LitPorts, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(received, "WITHIN_S", 5.0)
         sound, reads = ports.following("dut.p0"), count(1)
         ports.of["dut.p0"] = lambda: bytes(sfp(received_uw=0)) if next(reads) < 3 else sound()
         check()
