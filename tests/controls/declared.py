@@ -81,7 +81,7 @@ def _others() -> list[Declared]:
         ("cable:a crossed", switch.COUNTED, BENCH, f"{switched}test_crossed_cables_stop_the_suites_at_the_switch"),
         ("cable:a carrier_delay_s=8", failover.FAILOVER, CARD, f"{fails}test_a_link_that_is_reported_lost_too_late"),
         ("cable:b silent", failover.FAILOVER, CARD, f"{fails}test_a_backup_path_that_carries_nothing"),
-        ("cable:a.dut loss=0.05", failover.BACKUP, CARD, f"{fails}test_packets_lost_on_the_link_that_stays"),
+        ("cable:a.dut loss=0.01", failover.BACKUP, CARD, f"{fails}test_packets_lost_on_the_link_that_stays"),
         *(
             ("cable:b silent", test, CARD, f"{bond}test_a_backup_path_that_carries_nothing[{test}]")
             for test in (bonds.DRIVER, bonds.BY_ARP, bonds.MOVING)

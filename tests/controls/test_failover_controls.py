@@ -37,6 +37,6 @@ def test_a_backup_path_that_carries_nothing(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_packets_lost_on_the_link_that_stays(bench: Bench) -> None:
-    message = run_with(bench, BACKUP, "cable:a.dut", "loss=0.05")
+    message = run_with(bench, BACKUP, "cable:a.dut", "loss=0.01")
     assert message.startswith("CardFailure: dut to peer: outage"), message
     assert "expected every packet once, and in time" in message
