@@ -33,14 +33,14 @@ def require_link(run: Run, say: Say) -> None:
         Deviation: Speeds are right, and the bench declares that its emulated card deviates in width.
         Undecided: No link above a port can be read, or only a link between two bridges falls short of what both can do.
     """
-    card, found, unread = run.card, list[Charge](), list[Charge]()
+    card, found = run.card, list[Charge]()
     expected = card.pcie_link()
     width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
     deviation = run.bench.deviation(card.name, SiliconFact.PCIE_WIDTH)
     for port in run.ports(Role.DUT):
         path = dut(run).pci.path(port.pci)
         if not path:
-            unread.append(Charge(f"{port.place}: no PCI Express link above it could be read", None))
+            found.append(Charge(f"{port.place}: no PCI Express link above it could be read", None))
             continue
         for link in path:
             say(f"{port.name}: {link_shown(link)}")
@@ -60,7 +60,7 @@ def require_link(run: Run, say: Say) -> None:
             if measure is SPEED or not deviation:
                 subject, source = f"{port.place} trained to", f"expected {measure.shown(wanted)} (sheet {card.name})"
                 found += judged(path, measure, wanted, subject, source)
-    blame_charged([*found, *unread])
+    blame_charged(found)
     if deviation:
         raise deviation.verdict(f"x{width}")
 

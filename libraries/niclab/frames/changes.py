@@ -182,7 +182,7 @@ class _Changes:
             FrameFinding(FrameDifference.LOST, Culprit.CARD, text, e.leg.suspicion([e.stream], e.outside_of(outages)))
             for e, text in zip(much, found, strict=True)
         ]
-        judge(charged, trying=lambda suspected: peer_trial.tried(self.run, suspected, self.say))
+        self._judge(charged)
 
     def require_order(self, ledger: Ledger) -> None:
         """Require that no more frames came behind later ones than were sent while their queue changed."""
@@ -200,7 +200,10 @@ class _Changes:
             for flow, stream in leg.streams.items()
             if (came := leg.arrived.get(flow)) and not stream.in_order and came.late > may
         ]
-        judge(found, trying=lambda suspected: peer_trial.tried(self.run, suspected, self.say))
+        self._judge(found)
+
+    def _judge(self, findings: Sequence[FrameFinding]) -> None:
+        judge(findings, trying=lambda suspected: peer_trial.tried(self.run, suspected, self.say))
 
     @property
     def _agents(self) -> FrameAgents:

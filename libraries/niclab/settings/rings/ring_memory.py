@@ -7,7 +7,7 @@ from statistics import median
 
 from niclab.bench.records import Role
 from niclab.card import RingFacts
-from niclab.core.verdict import BenchFault, Undecided, fail_with
+from niclab.core.verdict import BenchFault, Collected, Undecided
 from niclab.run.run import Run
 from niclab.run.watching.lost_memory import COMES_BACK_WITHIN_S, LEAST_LOST_BYTES, LostMemory, mib
 from niclab.settings.dut_ports import DutPort, Show, dut_ports, require_known
@@ -80,13 +80,11 @@ def fit_in_memory(run: Run, show: Show) -> None:
             f"dut: {free / _MIB:.0f} MiB of memory are available; expected {len(ports) * receiving / _MIB:.0f} MiB for "
             f"the largest receive rings of {len(ports)} ports, sheet {card.name}"
         )
-    problems, doubts = list[str](), list[str]()
+    judged = Collected()
     for dut in ports if rings.settable else ():
-        try:
-            problems += _problems(RingMemory(dut, rings, rx), mtu, show)
-        except Undecided as doubt:
-            doubts.append(str(doubt))
-    fail_with(problems, doubts)
+        with judged.one():
+            judged.problems += _problems(RingMemory(dut, rings, rx), mtu, show)
+    judged.end()
 
 
 class RingMemory:

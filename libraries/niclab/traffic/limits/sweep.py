@@ -229,8 +229,9 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
                     _tell_progress(tell, measured.ends.name, found, len(wanted), points.most, pace)
             return True
 
-        sizes = dict.fromkeys(spot.mtu for spot in wanted)
-        all(experiment.asked(partial(measure_all, size), ended) for size in sizes)
+        for size in dict.fromkeys(spot.mtu for spot in wanted):
+            if experiment.asked(partial(measure_all, size), ended) is None:
+                break
     if not found:
         raise ended[0]
     made = [each for one in found for each in one.runs]
