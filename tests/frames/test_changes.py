@@ -16,7 +16,7 @@ from namespaces import Namespaces
 from niclab.bench.records import Role
 from niclab.card import At, OffloadName, Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble, Undecided
 from niclab.core.wait import until
 from niclab.frames import changes, draw
 from niclab.frames.blame.frame_findings import Culprit, FrameFinding
@@ -90,11 +90,17 @@ def test_a_port_has_the_time_of_the_sheet_to_return_from_each_change(
 
 
 @pytest.mark.parametrize("when", ["when_set", "when_put_back"])
+@pytest.mark.parametrize("of_card", [True, False])
 def test_a_port_that_returns_too_late_is_named_with_the_change(
-    clean: Namespaces, changing: Callable[..., list[str]], when: str
+    clean: Namespaces, changing: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, when: str, of_card: bool
 ) -> None:
+    """It is the card's unless peer or switch keep the link down."""
+    monkeypatch.setattr(
+        changes, "explained", lambda _, port, text: Trouble(f"{port.name} {text}", of_card=of_card and port.key == "p0")
+    )
     how = when.removeprefix("when_").replace("_", " ")
-    with pytest.raises(CardFailure, match=rf"dut\.p0 .*no carrier 500 ms after ring [rt]x 64.* was {how} \(seed 1\)"):
+    verdict = CardFailure if of_card else BenchFault
+    with pytest.raises(verdict, match=rf"dut\.p0 .*no carrier 500 ms after ring [rt]x 64.* was {how} \(seed 1\)"):
         changing(limit_ms=500, **{when: restarting(clean, 3 * AWAY_S)})
     until(lambda: clean.servers[Role.DUT].carrier("p0"), within=10, what="the link to return")
 

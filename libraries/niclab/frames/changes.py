@@ -23,6 +23,7 @@ from niclab.frames.frame_agents import FrameAgents
 from niclab.frames.ledger import Ledger
 from niclab.frames.load.lost_frames import MOST_LOST, lost_frames
 from niclab.frames.spec import Arrives
+from niclab.links.carrier import explained
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.run.watching.standstill import Stood
@@ -240,4 +241,4 @@ class _Changes:
             f"has no carrier {self.limit_ms} ms after {after} (seed {self.seed}); "
             f"expected a link by then (sheet {self.run.card.name})"
         )
-        blame([port.trouble(text) for port in self.run.without_carrier(self.ports)])
+        blame([explained(self.run, port, text) for port in self.run.without_carrier(self.ports)])
