@@ -69,6 +69,7 @@ class Dut:
             port.rings["rx"] = int(values.get("RxBufferSize", port.rings["rx"]))
             port.pause["autoneg"] = values.get("AutoNegotiationFlowControl", "yes") == "yes"
             port.coalescing["rx-usecs"] = int(values.get("RxCoalesceSec", "18us").removesuffix("us"))
+            port.adaptive = values.get("UseAdaptiveRxCoalesce", "yes") == "yes"
 
 
 @pytest.fixture
@@ -122,6 +123,10 @@ def test_what_another_library_made_persistent_is_removed_too(dut: Dut, taken: Ru
         ("RxBufferSize", "ring rx is 256; expected 4096 (recommended by sheet intel-82574l)"),
         ("AutoNegotiationFlowControl", "pause autoneg is True; expected False (recommended by sheet intel-82574l)"),
         ("RxCoalesceSec", "rx-usecs is 18; expected 100 (recommended by sheet intel-82574l)"),
+        (
+            "UseAdaptiveRxCoalesce",
+            "adaptive receive coalescing is True; expected False (recommended by sheet intel-82574l)",
+        ),
     ],
 )
 def test_what_is_lost_by_the_restart_is_red(dut: Dut, ignored: str, words: str) -> None:

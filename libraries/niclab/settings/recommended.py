@@ -159,8 +159,10 @@ def _compared(dut: DutPort, settings: Persistent) -> list[tuple[str, object, obj
         compared += [("pause autoneg", pause.autoneg, settings.pause_autoneg)]
         compared += [("pause rx", pause.rx, settings.pause_rx), ("pause tx", pause.tx, settings.pause_tx)]
     if settings.coalescing:
-        shown = host.settings.coalescing(iface).parameters
-        compared += [(name, shown.get(name), value) for name, value in settings.coalescing.items()]
+        shown = host.settings.coalescing(iface)
+        compared += [(name, shown.parameters.get(name), value) for name, value in settings.coalescing.items()]
+        if shown.adaptive_rx is not None:
+            compared += [("adaptive receive coalescing", shown.adaptive_rx, settings.adaptive_rx)]
     return compared
 
 
