@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from niclab.core.verdict import (
@@ -73,9 +75,24 @@ def test_parts_that_end_well_are_a_check_that_does() -> None:
 def test_a_part_that_cannot_be_judged_hides_no_failure(
     ends: tuple[Exception, ...], verdict: type[Exception], says: str
 ) -> None:
-    with pytest.raises(verdict, match=says) as found:
+    with pytest.raises(verdict) as found:
         judged(*ends)
-    assert type(found.value) is verdict
+    assert type(found.value) is verdict and re.search(says, str(found.value))
+
+
+def test_what_ended_the_check_early_is_a_note_of_the_failures_before() -> None:
+    with pytest.raises(CardFailure) as found:
+        judged(CardFailure("a"), BenchFault("b"))
+    assert found.value.__notes__ == ["b"]
+
+
+@pytest.mark.parametrize("kind", [CardFailure, Undecided])
+def test_notes_of_parts_are_kept(kind: type[Exception]) -> None:
+    part = kind("a")
+    part.add_note("not put back")
+    with pytest.raises(kind) as found:
+        judged(part, None)
+    assert found.value.__notes__ == ["not put back"]
 
 
 @pytest.mark.parametrize("missing", [SheetSilent, SheetUnknown])

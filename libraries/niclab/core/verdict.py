@@ -79,7 +79,7 @@ class Collected:
     """The ends of the parts of a check, such as ports or sizes: no part that cannot be judged hides another failure."""
 
     def __init__(self) -> None:
-        self.problems, self.doubts = list[str](), list[str]()
+        self.problems, self.doubts, self._noted = list[str](), list[str](), list[str]()
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -97,10 +97,13 @@ class Collected:
             raise
         except CardFailure as failure:
             self.problems.append(str(failure))
+            self._noted += getattr(failure, "__notes__", [])
         except Undecided as doubt:
             self.doubts.append(str(doubt))
-        except (BenchFault, NotApplicable):
-            fail_with(self.problems)
+            self._noted += getattr(doubt, "__notes__", [])
+        except (BenchFault, NotApplicable) as error:
+            self._noted.append(str(error))
+            self._fail_with([])
             raise
 
     def end(self) -> None:
@@ -110,7 +113,15 @@ class Collected:
             CardFailure: With the failure of every part that has one.
             Undecided: With every doubt, when there are doubts alone.
         """
-        fail_with(self.problems, self.doubts)
+        self._fail_with(self.doubts)
+
+    def _fail_with(self, doubts: Sequence[str]) -> None:
+        try:
+            fail_with(self.problems, doubts)
+        except (CardFailure, Undecided) as error:
+            for note in self._noted:
+                error.add_note(note)
+            raise
 
 
 def none_applies(others: Sequence[tuple[str, NotApplicable]]) -> NotApplicable:

@@ -14,7 +14,7 @@ from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, ended_by, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, Collected, NotApplicable, ended_by, fail_with
 from niclab.hosts.host import Host
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -150,10 +150,11 @@ def over_range(run: Run, show: Show) -> None:
     fact = run.card.section(run.card.mtu, "mtu")
     largest = run.card.known(fact.max, "mtu.max")
     least = None if isinstance(fact.min, Unknown) else fact.min
-    problems = []
+    ports = Collected()
     for dut in dut_ports(run):
-        problems += Trial(PortMtu(dut), least, largest, refuses_less=True).problems(show)
-    fail_with(problems)
+        with ports.one():
+            Trial(PortMtu(dut), least, largest, refuses_less=True).judge(show)
+    ports.end()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from niclab.card import ChannelFacts
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import CardFailure, Collected, NotApplicable, fail_with
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -57,16 +57,16 @@ def over_range(run: Run, show: Show) -> None:
         BenchFault: The queues could not be put back.
         NotApplicable: The sheet names no combined queues.
     """
-    section, problems = _section(run), list[str]()
+    section, ports = _section(run), Collected()
     if section.combined is None:
         raise NotApplicable(f"sheet {run.card.name} names no combined queues")
     for dut in dut_ports(run):
-        most = dut.ask("queues", dut.host.settings.channels).max.combined
-        if most is None:
-            problems.append(dut.expected("most combined queues", None, "a number"))
-            continue
-        problems += Trial(CombinedQueues(dut), 1, most, settable=section.settable).problems(show)
-    fail_with(problems)
+        with ports.one():
+            most = dut.ask("queues", dut.host.settings.channels).max.combined
+            if most is None:
+                raise CardFailure(dut.expected("most combined queues", None, "a number"))
+            Trial(CombinedQueues(dut), 1, most, settable=section.settable).judge(show)
+    ports.end()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from niclab.core.verdict import Collected
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.settings.dut_ports import DutPort, Show, refusal
 
@@ -49,27 +50,28 @@ class Trial:
     settable: bool = True
     refuses_less: bool = False
 
-    def problems(self, show: Show) -> list[str]:
+    def judge(self, show: Show) -> None:
         """Set both ends of the range and one step beyond them, and put the number back.
 
         Args:
             show: Takes each attempt as a sentence.
 
-        Returns:
-            What is not as on the sheet.
-
         Raises:
-            BenchFault: The number could not be put back.
+            CardFailure: It is not as on the sheet, or did not come back.
+            BenchFault: It is, as far as it was tried, and could not be put back.
         """
-        quantity, place = self.quantity, self.quantity.dut.place
+        quantity, place, judged = self.quantity, self.quantity.dut.place, Collected()
         before = quantity.read()
-        with quantity.put_back():
-            problems = [problem for value in self._within() for problem in self._taken(value, show)]
-            problems += [problem for value in self._beyond() for problem in self._refused(value)]
-        after = quantity.read()
-        if after != before:
-            problems.append(f"{place}: {quantity.what} did not come back: it is {after}, before {before}")
-        return problems
+        with judged.one():
+            with quantity.put_back():
+                for value in self._within():
+                    judged.problems += self._taken(value, show)
+                for value in self._beyond():
+                    judged.problems += self._refused(value)
+            after = quantity.read()
+            if after != before:
+                judged.problems.append(f"{place}: {quantity.what} did not come back: it is {after}, before {before}")
+        judged.end()
 
     def _within(self) -> list[int]:
         return [value for value in (self.least, self.largest) if value is not None] if self.settable else []

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from niclab.card import Ring, RingFacts
-from niclab.core.verdict import Trouble, blame, fail_with
+from niclab.core.verdict import Collected, Trouble, blame, fail_with
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -64,7 +64,7 @@ def over_range(run: Run, ring: str, show: Show, not_back: NotBack) -> None:
         NotApplicable: The sheet names no such ring, or knows no size of one that the driver does not offer.
         SheetUnknown: The sheet does not know the largest size of any of them.
     """
-    section, problems = _section(run), list[Trouble]()
+    section, judged, links = _section(run), Collected(), list[Trouble]()
     rows = chosen_rows(run, ring, _by_name(section), "ring")
     if not section.settable:
         require_known(run, "rings", map(section.largest, rows.values()), read_rings)
@@ -73,11 +73,12 @@ def over_range(run: Run, ring: str, show: Show, not_back: NotBack) -> None:
         largest = run.card.known(section.largest(fact), f"rings.{name}.max")
         least = fact.min if isinstance(fact.min, int) else None
         for dut in dut_ports(run):
-            problems += _link_not_back(dut, "the bench was made ready", not_back)
-            found = Trial(RingSize(dut, name), least, largest, settable=section.settable).problems(show)
-            problems += [Trouble(text, of_card=True) for text in found]
-            problems += _link_not_back(dut, f"ring {name} was changed", not_back)
-    blame(problems)
+            with judged.one():
+                links += _link_not_back(dut, "the bench was made ready", not_back)
+                Trial(RingSize(dut, name), least, largest, settable=section.settable).judge(show)
+            with judged.one():
+                links += _link_not_back(dut, f"ring {name} was changed", not_back)
+    blame([*(Trouble(text, of_card=True) for text in judged.problems), *links])
 
 
 @dataclass(frozen=True)
