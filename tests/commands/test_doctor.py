@@ -15,7 +15,7 @@ from niclab.bench.records import Bench, Role
 from niclab.commands import cli, doctor
 from niclab.commands.doctor import Finding
 from niclab.core.undo import Action, ActionKind, Journal
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.run.run_notes import RunNotes
 from niclab.run.server import Server
 from niclab.transports import AuthenticationFailed
@@ -273,6 +273,18 @@ def test_wrong_cables_are_found_and_everything_is_put_back(bench: FakeBench) -> 
     found = only_fault(bench)
     assert found.what == "cables" and "still carrier at peer.p0" in found.fault and "'paths'" in found.mend
     assert state(bench) == before
+
+
+@pytest.mark.parametrize("end", [Undecided, NotApplicable])
+def test_cables_that_cannot_be_judged_are_found(
+    bench: FakeBench, monkeypatch: pytest.MonkeyPatch, end: type[Exception]
+) -> None:
+    def cannot_tell(_: object) -> list[str]:
+        raise end("peer: stood still")
+
+    monkeypatch.setattr(doctor.wiring, "prove", cannot_tell)
+    found = only_fault(bench)
+    assert found.what == "cables" and found.fault == "peer: stood still"
 
 
 def test_links_that_cannot_be_put_back_are_found(bench: FakeBench) -> None:

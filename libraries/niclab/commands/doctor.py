@@ -17,7 +17,7 @@ from niclab.checks.sheet_or_card import disagreements
 from niclab.commands.doctor_storage import examine_storage
 from niclab.commands.doctor_switch import examine_switch
 from niclab.commands.findings import Finding, look_at
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.files.document import shown_file
 from niclab.hosts.system.oldest import KERNEL, OLDEST, too_old
 from niclab.links import wiring
@@ -268,7 +268,7 @@ def _sheet_or_card(run: Run) -> Iterator[Finding]:
             for port in run.bench.ports
             if port.role is Role.DUT
         }
-    except (BenchFault, NotApplicable) as error:
+    except (BenchFault, NotApplicable, Undecided) as error:
         yield Finding("dut", "sheet", "", str(error), "make the card readable: its driver must drive every port")
         return
     for port, several in found.items():
@@ -285,7 +285,7 @@ def _cables(run: Run) -> Iterator[Finding]:
             yield Finding("bench", "cables", line)
     except CardFailure as error:
         yield Finding("dut", "card", "", str(error), "replace the card, or its driver or firmware")
-    except BenchFault as error:
+    except (BenchFault, NotApplicable, Undecided) as error:
         yield Finding("bench", "cables", "", str(error), "put the cables right, or correct 'paths' in the bench file")
     finally:
         report = run.journal.undo_all(run.undo)
