@@ -63,23 +63,36 @@ def test_a_port_without_hides_no_other(bench: FakeBench, taken: Run, passed: boo
         carried_out(bench, taken, answer, False)
 
 
-@pytest.mark.parametrize(
-    ("passed", "verdict", "first"),
-    [(True, BenchFault, "dut.p0 .* has no carrier .* after its self test"), (False, CardFailure, ".*fails: .* link 1")],
-)
-def test_a_link_that_the_peer_keeps_down_is_not_the_cards(
-    bench: FakeBench, taken: Run, passed: bool, verdict: type[Exception], first: str
-) -> None:
+def test_a_link_that_the_peer_keeps_down_is_not_the_cards(bench: FakeBench, taken: Run) -> None:
+    """Nor is that a driver finds none."""
     bench.nic("peer.p0").admin_up = False
-    with pytest.raises(verdict, match=f"^{first}") as caught:
-        carried_out(bench, taken, lambda _: SelfTest(passed, (("link", int(not passed)),)), True)
+    with pytest.raises(BenchFault, match=r"^dut\.p0 .* has no carrier .* after the bench was made ready") as caught:
+        carried_out(bench, taken, lambda iface: SelfTest(iface == "enp2s0", (("link", int(iface == "enp1s0")),)), True)
     assert "expected a link (sheet intel-82574l); partner-link (" in str(caught.value)
 
 
+def test_a_link_that_the_peer_keeps_down_hides_no_failure_of_another_port(bench: FakeBench, taken: Run) -> None:
+    bench.nic("peer.p0").admin_up = False
+    with pytest.raises(CardFailure, match=r"^dut\.p1 .*fails: .* nvram 1"):
+        carried_out(bench, taken, lambda _: SelfTest(False, (("nvram", 1),)), True)
+
+
+def test_a_link_that_is_lost_by_the_peer_meanwhile_is_not_the_cards(bench: FakeBench, taken: Run) -> None:
+    def answer(_: str) -> SelfTest:
+        bench.nic("peer.p0").admin_up = False
+        return GOOD
+
+    with pytest.raises(BenchFault, match=r"^dut\.p0 .* has no carrier .* after its self test"):
+        carried_out(bench, taken, answer, True)
+
+
 def test_a_link_that_the_dut_loses_by_its_self_test_is_the_cards(bench: FakeBench, taken: Run) -> None:
-    bench.cables.stuck["dut.p0"] = False
+    def answer(_: str) -> SelfTest:
+        bench.cables.stuck["dut.p0"] = False
+        return GOOD
+
     with pytest.raises(CardFailure, match=r"^dut\.p0 .* has no carrier .* after its self test; expected a link"):
-        carried_out(bench, taken, lambda _: GOOD, True)
+        carried_out(bench, taken, answer, True)
 
 
 def test_a_result_that_fails_is_named(bench: FakeBench, taken: Run) -> None:
