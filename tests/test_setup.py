@@ -164,7 +164,7 @@ class TestCertify:
             (tmp_path / "house/ci").mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / "ci" / name, tmp_path / "house/ci" / name)
         house = tmp_path / "house"
-        (house / "ci/cards").write_text("# rows\none linux linux watched\ntwo freebsd linux gates\n")
+        (house / "ci/cards").write_text("# rows\none linux linux as-found watched\ntwo freebsd linux vendor gates\n")
         (house / "Makefile").write_text("CARD ?= golden\n")
         (house / "results").mkdir()
         (house / "results/latest").symlink_to("some-run")
@@ -186,15 +186,15 @@ class TestCertify:
     @pytest.mark.parametrize(
         ("commits", "turn"),
         [
-            (4, f"certify {OWN} CARD=one DUT_OS=linux PEER_OS=linux"),
-            (5, f"certify {OWN} CARD=two DUT_OS=freebsd PEER_OS=linux"),
+            (4, f"certify {OWN} CARD=one DUT_OS=linux PEER_OS=linux DRIVER="),
+            (5, f"certify {OWN} CARD=two DUT_OS=freebsd PEER_OS=linux DRIVER=vendor"),
         ],
     )
     def test_tests_then_the_default_card_then_the_card_whose_turn_it_is(
         self, house: Path, commits: int, turn: str
     ) -> None:
         status, said, _ = self.run(house, "run", commits=commits)
-        golden = f"certify {OWN} CARD=golden DUT_OS=linux PEER_OS=linux"
+        golden = f"certify {OWN} CARD=golden DUT_OS=linux PEER_OS=linux DRIVER="
         assert said == ["test", "new-bench NAME=ci", golden, "new-bench NAME=ci", turn] and status == 0
 
     def test_red_tests_end_the_run(self, house: Path) -> None:
@@ -209,7 +209,7 @@ class TestCertify:
 
     def test_a_red_card_that_is_watched_is_only_named(self, house: Path) -> None:
         status, _, printed = self.run(house, "certify", "next", red="*one*")
-        assert status == 0 and "one, dut linux, peer linux: NOT certified, status 2" in printed
+        assert status == 0 and "one, dut linux, peer linux, driver as-found: NOT certified, status 2" in printed
         assert "red, and a gate" not in printed
 
     def test_every_row_is_certified_also_after_a_red_one(self, house: Path) -> None:
@@ -223,10 +223,10 @@ class TestCertify:
     def test_every_sheet_is_certified(self) -> None:
         rows = [line.split() for line in (REPOSITORY / "ci/cards").read_text().splitlines() if line[0] != "#"]
         assert all(
-            len(row) == 4 and {row[1], row[2]} <= {"linux", "debian13", "rpm-dnf", "rpm-zypper", "freebsd"}
+            len(row) == 5 and {row[1], row[2]} <= {"linux", "debian13", "rpm-dnf", "rpm-zypper", "freebsd"}
             for row in rows
         )
-        assert all(row[3] in ("watched", "gates") for row in rows)
+        assert all(row[3] in ("as-found", "vendor") and row[4] in ("watched", "gates") for row in rows)
         default = re.search(r"^CARD \?= (.+)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
         assert default and {default[1], *(row[0] for row in rows)} == {
             file.stem for file in (REPOSITORY / "lab/cards").glob("*.yaml")
