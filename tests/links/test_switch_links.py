@@ -348,7 +348,14 @@ class TestVlans:
     def test_one_vlan_carries(self, pinged: Callable[..., SwitchVlans]) -> None:
         pinged(answered=10).first_path_should_carry_traffic()
         with pytest.raises(CardFailure, match=r"^dut: 9 of 10 answered; expected all"):
-            pinged(answered=9).first_path_should_carry_traffic()
+            pinged(answered=9, passed=3).first_path_should_carry_traffic()
+
+    def test_frames_that_the_switch_keeps_are_not_lost_by_the_card(
+        self, pinged: Callable[..., SwitchVlans], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(switched, "COUNTED_WITHIN_S", 0.05)
+        with pytest.raises(Undecided, match=r"^dut: 0 of 10 (.|\n)*the switch has received 3 frames of dut\.p0, and pas"):
+            pinged(answered=0, passed=2).first_path_should_carry_traffic()
 
     def test_every_port_becomes_a_trunk(self, pinged: Callable[..., SwitchVlans], switch: FakeSwitch) -> None:
         pinged(answered=0).make_every_switch_port_a_trunk(103)

@@ -243,10 +243,28 @@ class SwitchedPath:
 
         Raises:
             CardFailure: One was not.
-            Undecided: A server stood still while one was lost.
+            Undecided: A server stood still while one was lost, or the switch has not passed on all that it received:
+                such as while its spanning tree learns (802.1D-2004, 17.20), or what came in another VLAN.
         """
+        before = self._counted()
         with blameless(self._run):
-            fail_with([f"{what}; expected all" for result, what in self._pings() if result.received != result.sent])
+            lost = [f"{what}; expected all" for result, what in self._pings() if result.received != result.sent]
+            kept = lost and persistent_problems(lambda: self._kept(before), within=COUNTED_WITHIN_S, every=0.5)
+            fail_with([] if kept else lost, [*lost, *kept])
+
+    def _kept(self, before: list[PortCounters]) -> list[str]:
+        """The frames of each end that the switch has received and not passed on to the other."""
+        counted = [
+            difference(then, now, f"{self._run.switch.name}: port of {port.name}")
+            for port, then, now in zip(self._ends, before, self._counted(), strict=True)
+        ]
+        found = list[str]()
+        for port, here, there in zip(self._ends, counted, reversed(counted), strict=True):
+            received = here["in_unicast"] + here["in_broadcast"]
+            passed = there["out_unicast"] + there["out_broadcast"]
+            if passed < received:
+                found.append(f"the switch has received {received} frames of {port.name}, and passed on {passed}")
+        return found
 
     def require_isolation(self, say: Callable[[str], object]) -> None:
         """See that no ping is answered, and that the switch passes nothing on, though it has received frames.
