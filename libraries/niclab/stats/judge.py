@@ -31,7 +31,12 @@ _CHANGE = "% change from baseline"
 
 
 def judge_values(
-    values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan, counted: str = "runs"
+    values: Sequence[float],
+    expected: Expected,
+    unit: str,
+    plan: SamplingPlan,
+    counted: str = "runs",
+    resolution: Callable[[int], float] | None = None,
 ) -> Outcome:
     """Judge whether the mean of a figure is where a limit wants it.
 
@@ -41,6 +46,7 @@ def judge_values(
         unit: Of the values, and of the limit.
         plan: How it was measured.
         counted: What each value is of, as a plural.
+        resolution: Smallest step of the mean of so many values, in ``unit``, where that is not the one of the plan.
 
     Returns:
         The answer; MET only with ``plan.least_to_meet`` runs or more.
@@ -53,10 +59,9 @@ def judge_values(
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         return guarded(sample[:n], critical, plan.correlation), critical
 
-    limit = expected.in_unit(unit)
-    case = _Case(sample, at, lambda mean: mean, limit, unit, counted, plan, plan.resolution, met_early=False)
-    answer = _answer(case)
-    far_off = warnings(sample[: answer.n], expected, unit, plan.resolution)
+    limit, steps = expected.in_unit(unit), resolution or (lambda _: plan.resolution)
+    answer = _answer(_Case(sample, at, lambda mean: mean, limit, unit, counted, plan, steps, met_early=False))
+    far_off = warnings(sample[: answer.n], expected, unit, steps(answer.n))
     return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))
 
 
@@ -82,7 +87,7 @@ def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: 
         return guarded(sample[:n], critical, plan.correlation), critical
 
     early = plan.met_from is None
-    return _answer(_Case(sample, at, _percent, expected, _CHANGE, "pairs", plan, step, met_early=early))
+    return _answer(_Case(sample, at, _percent, expected, _CHANGE, "pairs", plan, lambda _: step, met_early=early))
 
 
 def judge_against_baseline(
@@ -123,7 +128,7 @@ def judge_against_baseline(
         return both, t_quantile(tail, both.df)
 
     expected = not_worse_by(tolerance_percent, direction, source)
-    answer = _answer(_Case(sample, at, _percent, expected, _CHANGE, "runs", plan, step, direction))
+    answer = _answer(_Case(sample, at, _percent, expected, _CHANGE, "runs", plan, lambda _: step, direction))
     return replace(answer, reason=f"{answer.reason}; {between.text}")
 
 
@@ -131,8 +136,8 @@ def judge_against_baseline(
 class _Case:
     """A question ready to be looked at.
 
-    ``at``: what n repeats tell, and the critical t; ``shown``: to the unit; ``met_early``: MET counts before the last
-    look that may meet a limit.
+    ``at``: what n repeats tell, and the critical t; ``shown``: to the unit; ``resolution``: smallest step of what n
+    repeats tell; ``met_early``: MET counts before the last look that may meet a limit.
     """
 
     sample: tuple[float, ...]
@@ -142,13 +147,13 @@ class _Case:
     unit: str
     counted: str
     plan: SamplingPlan
-    resolution: float
+    resolution: Callable[[int], float]
     direction: Direction | None = None
     met_early: bool = True
 
     def look(self, n: int, boundary: float, missed_boundary: float) -> Look:
         found, critical = self.at(n, boundary)
-        low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution))
+        low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution(n)))
         decision = Decision.UNDECIDED if self.without_spread(n) else self.expected.decide(low, high)
         if (decision is Decision.MET and self.waits(n)) or (
             decision is Decision.MISSED and not self.is_missed(n, missed_boundary)
@@ -159,7 +164,7 @@ class _Case:
     def is_missed(self, n: int, boundary: float) -> bool:
         """Is all of the wider interval, of which the figures of a certificate share the error, outside the limit?"""
         found, critical = self.at(n, boundary)
-        low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution))
+        low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution(n)))
         return self.expected.decide(low, high) is Decision.MISSED
 
     def waits(self, n: int) -> bool:
@@ -169,7 +174,7 @@ class _Case:
     def without_spread(self, n: int) -> bool:
         """All repeats the same to the last bit, and no resolution given that would explain it."""
         first = self.sample[0]
-        return self.resolution == 0 and all(
+        return self.resolution(n) == 0 and all(
             math.isclose(value, first, rel_tol=1e-12, abs_tol=1e-15) for value in self.sample[1:n]
         )
 
