@@ -321,6 +321,20 @@ def test_cpu_that_placement_does_not_save_is_red(bench: FakeBench, card: CardTcp
         TcpOffload().direct_placement_should_save_cpu(QUICK)
 
 
+def test_cpu_time_that_fewer_connections_lack_does_not_excuse_the_card(
+    bench: FakeBench, card: CardTcp, states: States
+) -> None:
+    """With sixteen connections, of which the answer is, both CPUs are free; with each other number one is full."""
+    by_mode = {Mode.NIC: 60, Mode.TOE: 30, Mode.TOE_DDP: 50}
+
+    def busy(mode: Mode) -> None:
+        bench.dut.busy_ticks = by_mode[mode] if "--parallel 16" in states.commands[-1] else 99
+
+    card.busy = busy
+    with pytest.raises(CardFailure, match="16 connections, receiver's CPU with toe-ddp at the rate of nic: "):
+        TcpOffload().direct_placement_should_save_cpu(Profile.FULL)
+
+
 @pytest.mark.parametrize(("part", "is_red"), [(0.5, True), (0.97, False)])
 def test_cpu_is_compared_at_the_same_rate(
     bench: FakeBench, card: CardTcp, states: States, part: float, is_red: bool

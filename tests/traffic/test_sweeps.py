@@ -151,6 +151,34 @@ class TestSweep:
         with pytest.raises(CardFailure, match=r"UDP_STREAM of 8192 bytes at MTU 1500: .*frames_per_s 90000, less 25 %"):
             MessageSizes().sweep_should_reach_the_limits(UDP, QUICK)
 
+    def test_servers_without_cpu_time_for_small_messages_excuse_no_large_ones(
+        self, bench: FakeBench, states: States
+    ) -> None:
+        """Of six points, the four of small messages or small frames take all of a CPU: the limit is that of another."""
+
+        def rate(command: str) -> float:
+            is_large = length(command) > 4096 and states.mtu() == 1500
+            bench.dut.busy_ticks = 10 if is_large else 99
+            return 41.0 if is_large else 47.0
+
+        states.rate = rate
+        with pytest.raises(CardFailure, match=r"^dut\.p0 to peer\.p0, TCP_STREAM of 65536 bytes at MTU 1500: 41\."):
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
+
+    def test_a_point_without_cpu_time_is_the_benchs_however_free_it_was_at_others(
+        self, bench: FakeBench, states: States
+    ) -> None:
+        def rate(command: str) -> float:
+            is_slow = length(command) < 4096 and states.mtu() == 1500
+            bench.dut.busy_ticks = 99 if is_slow else 10
+            return 0.5 if is_slow else 47.0
+
+        states.rate = rate
+        with pytest.raises(
+            BenchFault, match=r"2048 bytes at MTU 1500: 0\.5.*: missed; the bench may be why: dut\.p0: its"
+        ):
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
+
     def test_every_direction_over_every_path_but_the_first(self, states: States) -> None:
         MessageSizes().sweep_should_reach_the_limits_in_every_direction(STREAM)
         assert {re.findall(r"--bind (\S+)", command)[0] for command in states.commands} == {
@@ -230,6 +258,22 @@ class TestConnections:
         with pytest.raises(CardFailure, match=r"^peer\.p0 to dut\.p0, 1 connections: 40\.\d+ Mbit/s"):
             Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
 
+    @pytest.mark.parametrize("slow", [True, False])
+    def test_cpu_time_counts_with_the_number_of_connections_that_lacks_it(
+        self, bench: FakeBench, states: States, slow: bool
+    ) -> None:
+        """One connection carries too little; a CPU is full with one alone, or with each other number of them."""
+
+        def rate(command: str) -> float:
+            is_one = "--parallel" not in command
+            bench.dut.busy_ticks = 99 if is_one is slow else 10
+            return 40.0 if is_one else 47.0
+
+        states.rate = rate
+        verdict = BenchFault if slow else CardFailure
+        with pytest.raises(verdict, match=r"^peer\.p0 to dut\.p0, 1 connections: 40\.\d+ Mbit/s"):
+            Sweeps().connections_should_reach_the_limit(Mode.NIC, FULL)
+
     @pytest.mark.parametrize(("most", "red"), [(6.0, False), (4.0, True)])
     def test_the_cpu_of_the_receiver_has_a_limit(
         self, bench: FakeBench, states: States, taken: Run, most: float, red: bool
@@ -275,6 +319,28 @@ class TestFrames:
         assert "frames of 1514 bytes" in str(
             caught.value
         ) and "expected at least 1000 frames/s (sheet intel-82574l" in str(caught.value)
+
+    @pytest.mark.parametrize("slow", [True, False])
+    @pytest.mark.parametrize("compared", [True, False])
+    def test_cpu_time_counts_with_the_size_that_lacks_it(
+        self, bench: FakeBench, states: States, taken: Run, slow: bool, compared: bool
+    ) -> None:
+        """Few of the smallest frames arrive; a CPU is full with these alone, or with each other size."""
+        use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
+
+        def rate(command: str) -> float:
+            is_small = length(command) == 64
+            bench.dut.busy_ticks = 99 if is_small is slow else 10
+            return (900 if is_small else 1100) * length(command) * 8e-6
+
+        states.rate = rate
+        asked = (
+            Sweeps().frame_rate_should_be_the_same_at_every_size
+            if compared
+            else (Sweeps().frame_rate_should_reach_the_limit)
+        )
+        with pytest.raises(BenchFault if slow else CardFailure, match=r"the same within|frames of 106 bytes: 900"):
+            asked()
 
     @pytest.mark.parametrize(
         ("small", "verdict"), [(1100, None), (1020, Undecided), (900, CardFailure), (2000, CardFailure)]

@@ -123,7 +123,8 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> CpuAnswe
         mode: judge_pairs(_at_its_rate(runs[mode][most], placed), lowers_by(percent, source), plan)
         for mode, percent in wanted.items()
     }
-    hindrances = measured.hindrances([each for counts in runs.values() for found in counts.values() for each in found])
+    # those of the number of connections that is judged: other numbers take more of a CPU, or less
+    hindrances = measured.hindrances([each for counts in runs.values() for each in counts[most]])
     return CpuAnswer(measured.ends.name, runs, saved, hindrances)
 
 

@@ -46,7 +46,8 @@ MOST_S: Mapping[Profile, float] = {Profile.QUICK: 300, Profile.FULL: 900}
 class AtCount:
     """The result with so many connections. ``cpu``: percent of all processors of the receiver, of each run.
 
-    ``proof``: what shows that TCP was the card's; None in the mode ``nic``.
+    ``proof``: what shows that TCP was the card's; None in the mode ``nic``. ``hindrances``: what of the bench may have
+    held its own runs back.
     """
 
     connections: int
@@ -57,6 +58,7 @@ class AtCount:
     cpu_result: Outcome | None
     runs: tuple[TrafficRun, ...]
     proof: str | None
+    hindrances: tuple[str, ...]
 
     @property
     def text(self) -> str:
@@ -74,7 +76,6 @@ class Scan(Answer):
 
     subject: str
     found: tuple[AtCount, ...]
-    hindrances: tuple[str, ...]
     ended: Ended | None = None
 
     def lines(self) -> list[str]:
@@ -91,9 +92,9 @@ class Scan(Answer):
         asked = []
         for each in self.found:
             subject = f"{self.subject}, {each.connections} connections"
-            asked.append(Question(subject, each.result, self.hindrances))
+            asked.append(Question(subject, each.result, each.hindrances))
             if each.cpu_result is not None:
-                asked.append(Question(f"{subject}, receiver's CPU", each.cpu_result, self.hindrances))
+                asked.append(Question(f"{subject}, receiver's CPU", each.cpu_result, each.hindrances))
         return asked
 
     def why_ended(self) -> Ended | None:
@@ -134,8 +135,7 @@ def measure(run: Run, path: BenchPath, mode: Mode, profile: Profile, tell: Tell)
                 tell(f"{subject}: step {step} of {len(COUNTS[profile])}: {found[-1].text}")
     if not found:
         raise ended[0]
-    made = [each for one in found for each in one.runs]
-    return Scan(subject, tuple(found), measured.hindrances(made), next(iter(ended), None))
+    return Scan(subject, tuple(found), next(iter(ended), None))
 
 
 def order_of(connections: int, profile: Profile) -> Order:
@@ -168,7 +168,8 @@ class _Looked:
         cpu = tuple(100 * each.receiver.cpu.mean_busy for each in asker.counted(values))
         rate, cpu_result = estimate(values, plan, WIDTH), _cpu_result(run, cpu, plan)
         proven, runs = None if proof is None else proof.text, tuple(asker.runs)
-        return AtCount(order.connections, tuple(values), rate, result, cpu, cpu_result, runs, proven)
+        hindrances = self.path.hindrances(runs)
+        return AtCount(order.connections, tuple(values), rate, result, cpu, cpu_result, runs, proven, hindrances)
 
 
 def _one_run(asker: Asker, session: Session, order: Order) -> float:

@@ -67,6 +67,7 @@ class AtSize:
     """Frames a second at one size. ``binds``: what held them back.
 
     ``sent_per_s``: the most that the peer's port sent in a run, where the dut's got all of it in each; else None.
+    ``hindrances``: what of the bench may have held its own runs back.
     """
 
     frame_bytes: int
@@ -75,6 +76,7 @@ class AtSize:
     binds: Bound
     runs: tuple[TrafficRun, ...]
     sent_per_s: float | None
+    hindrances: tuple[str, ...]
 
     def doubts(self, least: float) -> tuple[str, ...]:
         """Return why a lower rate may be the peer's: it sent less, and all of it arrived.
@@ -100,7 +102,6 @@ class Peak(Answer):
     found: tuple[AtSize, ...]
     rate_mbps: float
     bus_mbps: float | None
-    hindrances: tuple[str, ...]
     ended: Ended | None = None
 
     @property
@@ -145,7 +146,7 @@ class Peak(Answer):
             Question(
                 f"{self.subject}, frames of {each.frame_bytes} bytes",
                 each.result,
-                self.hindrances,
+                each.hindrances,
                 each.doubts(each.result.expected.low),
             )
             for each in self.found
@@ -201,12 +202,12 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
             values, result = asked
             rate = estimate(values, plan, NARROW)
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
-            found.append(AtSize(frame, rate, result, binds, tuple(asker.runs), sent_per_s(search.made)))
+            runs, sent = tuple(asker.runs), sent_per_s(search.made)
+            found.append(AtSize(frame, rate, result, binds, runs, sent, measured.hindrances(runs)))
             tell(f"{subject}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds.value}")
     if not found:
         raise ended[0]
-    made = [each for one in found for each in one.runs]
-    return Peak(subject, tuple(found), rate_mbps, bus_mbps, measured.hindrances(made), next(iter(ended), None))
+    return Peak(subject, tuple(found), rate_mbps, bus_mbps, next(iter(ended), None))
 
 
 @dataclass
@@ -310,8 +311,8 @@ def judge_independence(run: Run, peak: Peak) -> None:
         f"{most.rate.high:.0f}); expected the same within {percent:g} % (sheet {run.card.name})"
     )
     if least.rate.high < part * most.rate.low:
-        if peak.hindrances:
-            raise BenchFault(f"{said}; the bench may be why: {'; '.join(peak.hindrances)}")
+        if least.hindrances:
+            raise BenchFault(f"{said}; the bench may be why: {'; '.join(least.hindrances)}")
         if doubts := least.doubts(part * most.rate.low):
             raise Undecided("; ".join([said, *doubts]))
         raise CardFailure(said)

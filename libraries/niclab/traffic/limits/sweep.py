@@ -83,13 +83,17 @@ BUDGETS: Mapping[Profile, SweepBudget] = {
 
 @dataclass(frozen=True)
 class AtSpot:
-    """The result at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one exists."""
+    """The result at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one exists.
+
+    ``hindrances``: what of the bench may have held its own runs back.
+    """
 
     spot: Spot
     estimate: Estimate
     result: Outcome | None
     baseline: Outcome | None
     runs: tuple[TrafficRun, ...]
+    hindrances: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,6 @@ class Sweep(Answer):
     test: TrafficTest
     found: tuple[AtSpot, ...]
     before: tuple[Before, Before]
-    hindrances: tuple[str, ...]
     ended: Ended | None = None
 
     def lines(self) -> list[str]:
@@ -119,9 +122,13 @@ class Sweep(Answer):
         return [run for each in self.found for run in each.runs]
 
     def questions(self) -> list[Question]:
-        asked = [(f"{self.subject}, {each.spot}", each.result) for each in self.found]
-        asked += [(f"{self.subject}, {each.spot}, baseline", each.baseline) for each in self.found]
-        return [Question(subject, result, self.hindrances) for subject, result in asked if result]
+        asked = [("", each, each.result) for each in self.found]
+        asked += [(", baseline", each, each.baseline) for each in self.found]
+        return [
+            Question(f"{self.subject}, {each.spot}{what}", result, each.hindrances)
+            for what, each, result in asked
+            if result
+        ]
 
     def why_ended(self) -> Ended | None:
         return self.ended
@@ -225,7 +232,8 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
                 session.forget()
                 for spot in (each for each in wanted if each.mtu == size):
                     known = {one.spot: one.estimate.estimate for one in found}
-                    found.append(points.measure(session, spot, known))
+                    at = points.measure(session, spot, known)
+                    found.append(replace(at, hindrances=measured.hindrances(at.runs)))
                     _tell_progress(tell, measured.ends.name, found, len(wanted), points.most, pace)
             return True
 
@@ -234,9 +242,7 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
                 break
     if not found:
         raise ended[0]
-    made = [each for one in found for each in one.runs]
-    hindrances = measured.hindrances(made)
-    return Sweep(measured.ends.name, test, tuple(found), measured.before, hindrances, next(iter(ended), None))
+    return Sweep(measured.ends.name, test, tuple(found), measured.before, next(iter(ended), None))
 
 
 def _tell_progress(tell: Tell, subject: str, found: Sequence[AtSpot], count: int, most: int, pace: Pace) -> None:
