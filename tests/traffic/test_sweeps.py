@@ -179,6 +179,28 @@ class TestSweep:
         ):
             MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
 
+    @pytest.mark.parametrize(("test", "standard"), [(STREAM, 23.0), (UDP, 10.0)])
+    def test_a_bus_of_the_bench_that_carries_less_than_a_limit_is_not_the_cards_fault(
+        self, bench: FakeBench, states: States, taken: Run, test: TrafficTest, standard: float
+    ) -> None:
+        bench.edit(bench.sheet, ("frames_per_s: 20000", "frames_per_s: 90000"))
+        taken.card = bench.load()[1]
+        peer = taken.server(Role.PEER)
+        peer.description = peer.description.model_copy(update={"bus_mbytes_per_s": 3.0})
+        states.rate = lambda _: standard
+        with pytest.raises(
+            BenchFault,
+            match=r"at MTU 1500: .*: missed; the bench may be why: peer\.p0: the bench carries at most .* over its bus",
+        ):
+            MessageSizes().sweep_should_reach_the_limits(test, QUICK)
+
+    def test_a_bus_of_the_bench_that_carries_a_limit_does_not_excuse_the_card(self, states: States, taken: Run) -> None:
+        peer = taken.server(Role.PEER)
+        peer.description = peer.description.model_copy(update={"bus_mbytes_per_s": 5.5})
+        states.rate = lambda _: 41.0
+        with pytest.raises(CardFailure, match=r"TCP_STREAM of 65536 bytes at MTU 1500: 41\..*: missed$"):
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
+
     def test_every_direction_over_every_path_but_the_first(self, states: States) -> None:
         MessageSizes().sweep_should_reach_the_limits_in_every_direction(STREAM)
         assert {re.findall(r"--bind (\S+)", command)[0] for command in states.commands} == {

@@ -28,6 +28,8 @@ from niclab.stats import measurements
 from niclab.stats.measurements import Key
 from niclab.stats.questions import Direction
 from niclab.traffic.limits.accepted_baseline import Against
+from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.limits.pcie_ceiling import Ceiling
 
 WAYS = ("dut.p1 to peer.p1", "peer.p1 to dut.p1")
 EVERY_TENTH = "drop"
@@ -55,11 +57,13 @@ class Bench:
         monkeypatch.setattr(self.run, "run_dir", run_dir, raising=False)
         self.path: Any = self.run.bench.paths[1]
         self.path.rate_scale = 1
+        self.before = tuple[Before, ...]()
 
-    @staticmethod
-    def _looked_at(run: Any, path: object, ends: Any) -> Any:
+    def _looked_at(self, run: Any, path: object, ends: Any) -> Any:
         words = dict.fromkeys(Key.model_fields, "x") | {"card": "veth", "parameters": {"sender": ends.from_port.name}}
-        return SimpleNamespace(run=run, path=path, ends=ends, rate_mbps=4.0, key=lambda _: Key(**words))
+        return SimpleNamespace(
+            run=run, path=path, ends=ends, rate_mbps=4.0, key=lambda _: Key(**words), before=self.before
+        )
 
     def _ends(self, _: object, path: Any, sender: Role) -> Any:
         port = self.run.bench.end(path, sender)
@@ -291,6 +295,20 @@ def test_a_rate_below_that_of_the_sheet_is_tried_at_it(
         with pytest.raises(verdict):
             bench.judge()
     assert found.asked[0] == 5000
+
+
+@pytest.mark.parametrize(("carries_bps", "verdict"), [(2.3e6, BenchFault), (2.5e6, CardFailure)])
+def test_a_bus_of_the_bench_that_carries_less_than_the_sheet_wants_is_not_the_cards_fault(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, carries_bps: float, verdict: type[Exception]
+) -> None:
+    """5000 frames of 60 bytes without FCS are 2.4 Mbit/s: a card whose bus carries less has to drop some."""
+    bench.wants(64, 5000)
+    bench.before = (Before("dut.p1", None, Ceiling(carries_bps, "so much over PCI"), 1e9, 0.1, 0.0),)
+    Found(monkeypatch, 3000, LossTrial(5000, 1000, 9, (finding(Culprit.CARD),)))
+    with pytest.raises(
+        verdict, match="carries at most so much over PCI; .* zero-loss" if verdict is BenchFault else ""
+    ):
+        bench.judge()
 
 
 def test_the_scale_of_the_path_holds_for_the_sheet(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from niclab.settings import mtu
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction
 from niclab.stats.run_plan import SamplingPlan
+from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.runs import endpoints
@@ -65,7 +66,8 @@ def judge(run: Run, path: BenchPath, say: Say) -> None:
     Raises:
         CardFailure: The card loses frames at each rate, or at that of the sheet, or holds the rate below that of
             accepted runs; or it doubles, reorders or damages frames, or cannot send them.
-        BenchFault: The peer loses frames at each rate or cannot send them, or a server does not answer.
+        BenchFault: The peer loses frames at each rate or cannot send them, the bus of an end cannot carry the rate of
+            the sheet, or a server does not answer.
         Undecided: Nobody knows who loses them, none was sent in time, the receiver has no room for them, the sender
             cannot send as many as the sheet wants, or a server stood still in each of many trials.
         NotApplicable: A server cannot send frames of its own.
@@ -118,6 +120,8 @@ def _judged(
     said = f"{subject}: {found}; expected at least {wanted.per_s:.0f} {UNIT} ({wanted.source})"
     if found.per_s < wanted.per_s:
         last = trials.at(wanted.per_s, PROOF_S)
+        if last.lost:  # a card whose bus carries less has to drop some
+            bottleneck.want_room(measured.before, wanted.per_s * (size - FCS_BYTES) * 8, said)
         trials.judge_loss(last)
         if last.per_s < SENT_WITHIN * wanted.per_s:
             raise Undecided(f"{said}; {measured.ends.from_port.name} sends {last.per_s:.0f} at most")

@@ -139,15 +139,23 @@ def want_room(befores: Sequence[Before], limit_bps: float, expected: str) -> Non
     Raises:
         BenchFault: When the bus of an end cannot carry ``limit_bps``; ``expected`` says where that is from.
     """
-    short = [each for each in befores if each.ceiling is not None and each.ceiling.bps < limit_bps]
+    short = without_room(befores, limit_bps)
     if short:
-        raise BenchFault(
-            "\n".join(
-                f"{each.port}: the bench carries at most {each.ceiling.text if each.ceiling else ''}; "
-                f"{expected}: {limit_bps / 1e6:g} Mbit/s"
-                for each in short
-            )
-        )
+        raise BenchFault("\n".join(f"{each}; {expected}: {limit_bps / 1e6:g} Mbit/s" for each in short))
+
+
+def without_room(befores: Sequence[Before], limit_bps: float) -> list[str]:
+    """Return the ends whose bus cannot carry a limit, as words.
+
+    Args:
+        befores: The ends.
+        limit_bps: The limit in bit/s.
+    """
+    return [
+        f"{each.port}: the bench carries at most {each.ceiling.text}"
+        for each in befores
+        if each.ceiling is not None and each.ceiling.bps < limit_bps
+    ]
 
 
 def hindrances(befores: Sequence[Before], runs: Sequence[TrafficRun], line_bps: float) -> list[str]:

@@ -24,7 +24,7 @@ from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Direction, Expected, Outcome, at_least
 from niclab.stats.run_plan import SamplingPlan
-from niclab.traffic.limits import limit
+from niclab.traffic.limits import bottleneck, limit
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.bottleneck import Before
 from niclab.traffic.limits.measured_path import MeasuredPath
@@ -85,7 +85,8 @@ BUDGETS: Mapping[Profile, SweepBudget] = {
 class AtSpot:
     """The result at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one exists.
 
-    ``hindrances``: what of the bench may have held its own runs back.
+    ``hindrances``: what of the bench may have held its own runs back; ``without_room``: the ends whose bus cannot carry
+    the limit.
     """
 
     spot: Spot
@@ -94,6 +95,7 @@ class AtSpot:
     baseline: Outcome | None
     runs: tuple[TrafficRun, ...]
     hindrances: tuple[str, ...] = ()
+    without_room: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,11 +124,11 @@ class Sweep(Answer):
         return [run for each in self.found for run in each.runs]
 
     def questions(self) -> list[Question]:
-        asked = [("", each, each.result) for each in self.found]
-        asked += [(", baseline", each, each.baseline) for each in self.found]
+        asked = [("", each, each.result, each.without_room) for each in self.found]
+        asked += [(", baseline", each, each.baseline, ()) for each in self.found]
         return [
-            Question(f"{self.subject}, {each.spot}{what}", result, each.hindrances)
-            for what, each, result in asked
+            Question(f"{self.subject}, {each.spot}{what}", result, (*each.hindrances, *without_room))
+            for what, each, result, without_room in asked
             if result
         ]
 
@@ -232,8 +234,7 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
                 session.forget()
                 for spot in (each for each in wanted if each.mtu == size):
                     known = {one.spot: one.estimate.estimate for one in found}
-                    at = points.measure(session, spot, known)
-                    found.append(replace(at, hindrances=measured.hindrances(at.runs)))
+                    found.append(_with_the_bench(points.measure(session, spot, known), measured))
                     _tell_progress(tell, measured.ends.name, found, len(wanted), points.most, pace)
             return True
 
@@ -243,6 +244,13 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     if not found:
         raise ended[0]
     return Sweep(measured.ends.name, test, tuple(found), measured.before, next(iter(ended), None))
+
+
+def _with_the_bench(at: AtSpot, measured: MeasuredPath) -> AtSpot:
+    """Return a point with what of the bench may be why its limit is missed."""
+    limit_bps = at.result.expected.low * 1e6 if at.result else 0.0
+    short = bottleneck.without_room(measured.before, limit_bps)
+    return replace(at, hindrances=measured.hindrances(at.runs), without_room=tuple(short))
 
 
 def _tell_progress(tell: Tell, subject: str, found: Sequence[AtSpot], count: int, most: int, pace: Pace) -> None:
