@@ -484,6 +484,23 @@ class TestFrames:
         with pytest.raises(verdict, match=r"jumbo-gain: .*: missed"):
             Sweeps().jumbo_frames_should_gain_as_predicted(QUICK)
 
+    @pytest.mark.parametrize(("sent", "arrived"), [(2400, 1800), (6000, 6000)])
+    @pytest.mark.parametrize(("standard", "verdict"), [(24.0, Undecided), (12.0, CardFailure)])
+    def test_a_frame_rate_that_tcp_exceeds_predicts_no_gain(
+        self, states: States, sent: int, arrived: int, standard: float, verdict: type[Exception]
+    ) -> None:
+        """1100 datagrams a second are received, whatever the ports count, and 2070 frames of TCP: not by the card."""
+
+        def rate(command: str) -> float:
+            if "--udp" in command:
+                return 1100 * length(command) * 8e-6
+            return 27.0 if states.mtu() == 9000 else standard
+
+        states.rate = rate
+        states.frames = lambda command: (sent, arrived) if "--udp" in command else (4200, 4200)
+        with pytest.raises(verdict, match=r"jumbo-gain: .*: missed"):
+            Sweeps().jumbo_frames_should_gain_as_predicted(QUICK)
+
     def test_a_sheet_without_a_frame_rate_is_not_applicable(self, bench: FakeBench, states: States, taken: Run) -> None:
         bench.edit(bench.sheet, ("  frames_per_s: 20000\n", ""))
         taken.card = bench.load()[1]
