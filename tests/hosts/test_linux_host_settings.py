@@ -202,6 +202,8 @@ def test_restoring_commands_set_what_is_there_now_and_run_twice() -> None:
     assert dut.undo.features("eth0", words) == f"ethtool -K eth0 tx on tx-tcp-segmentation on gro on{again('-k')}"
     assert dut.undo.rings("eth0") == f"ethtool -G eth0 rx 512 tx 256{again('-g')}"
     wanted = f"ethtool -C eth0 adaptive-rx on rx-usecs 18 tx-usecs 0{again('-c')}"
+    off, on = "ethtool -C eth0 adaptive-rx off rx-usecs 18 tx-usecs 0", "ethtool -C eth0 adaptive-rx on"
+    wanted += f" || {{ {{ {off} || test $? -eq 80; }} && {{ {on} || test $? -eq 80; }}; }}"
     assert dut.undo.coalescing("eth0", ("rx-usecs", "tx-usecs", "rx-frames")) == wanted
     assert dut.undo.pause("eth0") == f"ethtool -A eth0 autoneg on rx on tx off{again('-a')}"
     assert dut.undo.channels("eth0") == f"ethtool -L eth0 combined 4{again('-l')}"
@@ -221,6 +223,27 @@ def test_a_refused_restoring_is_well_only_where_nothing_has_changed(
     tool.chmod(0o755)
     done = subprocess.run(["sh", "-c", command], env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert done.returncode == status
+
+
+@pytest.mark.parametrize("now", ["off 60", "on 60", "off 18", "on 18"])
+def test_a_time_is_put_back_on_a_driver_that_takes_none_while_it_adapts(tmp_path: Path, now: str) -> None:
+    """Linux, i40e_ethtool.c, __i40e_set_coalesce(): another rx-usecs together with adaptive-rx is refused."""
+    dut, _ = host()
+    state, tool = tmp_path / "state", tmp_path / "ethtool"
+    state.write_text(f"{now}\n")
+    tool.write_text(
+        "#!/bin/sh\n"
+        f"read -r on usecs < {state}; is=$usecs\n"
+        '[ "$1" = -C ] || exit 0\nshift 2\n'
+        "while [ $# -gt 0 ]; do case $1 in adaptive-rx) on=$2 ;; rx-usecs) usecs=$2 ;; esac; shift 2; done\n"
+        '[ $on = off ] || [ $usecs = $is ] || { echo "netlink error: Invalid argument" >&2; exit 1; }\n'
+        f"echo $on $usecs > {state}\n"
+    )
+    tool.chmod(0o755)
+    command = dut.undo.coalescing("eth0", ("rx-usecs",))
+    for _ in range(2):
+        done = subprocess.run(["sh", "-c", command], env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+        assert (done.returncode, state.read_text()) == (0, "on 18\n")
 
 
 def test_nothing_to_put_back_is_an_error() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -12,6 +12,8 @@ from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
 from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown, Undecided
+from niclab.hosts.settings.ethtool_records import Coalescing
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.traffic.effects import adaptive
 from niclab.traffic.effects.adaptive import AdaptiveTurn
@@ -121,6 +123,27 @@ def test_a_port_that_stays_adaptive_is_the_cards(
     monkeypatch.setattr(settings.host, "set_coalescing", deaf)
     with pytest.raises(CardFailure, match="adaptive receive coalescing when set is on; expected off"):
         measured(taken, settings, monkeypatch, 5)
+
+
+def test_a_driver_that_takes_no_time_while_it_adapts_is_sound(
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux, i40e_ethtool.c, __i40e_set_coalesce(): another rx-usecs together with adaptive-rx is refused."""
+    set_coalescing, refused = settings.set_coalescing, list[object]()
+
+    def as_i40e(iface: str, values: Mapping[str, int | bool]) -> Attempt[Coalescing]:
+        port = settings.ports[iface]
+        now = port.coalescing["rx-usecs"]
+        if values.get("adaptive-rx", port.adaptive) and values.get("rx-usecs", now) != now:
+            refused.append(values)
+            return Attempt(
+                "RX interrupt moderation cannot be changed if adaptive-rx is enabled", settings.coalescing(iface)
+            )
+        return set_coalescing(iface, values)
+
+    monkeypatch.setattr(settings.host, "set_coalescing", as_i40e)
+    measured(taken, settings, monkeypatch, 5)
+    assert not refused
 
 
 def test_a_time_that_the_port_does_not_take_decides_nothing(

@@ -176,20 +176,25 @@ class LinuxUndo(LinuxCommands):
     def coalescing(self, iface: str, names: tuple[str, ...]) -> str:
         """Coalescing.
 
+        Where it is adaptive, a driver may take no time together with that (Linux: i40e_ethtool.c,
+        __i40e_set_coalesce()): what it refuses at once is put back with the switches off, which are put on then.
+
         Args:
             iface: Name of the interface.
             names: The parameters to put back; the adaptive switches come first, with those that are shown.
         """
         now, checksum = self._settings.shown_with_sum("-c", iface, read_coalescing)
-        values: dict[str, int | bool] = {}
+        switches: dict[str, int | bool] = {}
         for word, switch in (("adaptive-rx", now.adaptive_rx), ("adaptive-tx", now.adaptive_tx)):
             if switch is not None:
-                values[word] = switch
-        for name in names:
-            value = now.parameters.get(name)
-            if value is not None:
-                values[name] = value
-        return self._restoring("-C", iface, values, checksum)
+                switches[word] = switch
+        values = {name: value for name in names if (value := now.parameters.get(name)) is not None}
+        at_once = self._restoring("-C", iface, switches | values, checksum)
+        if not values or not any(switches.values()):
+            return at_once
+        steps = (dict.fromkeys(switches, False) | values, switches)
+        each = (f"{{ {self._ethtool('-C', iface, step)} || test $? -eq {_UNCHANGED}; }}" for step in steps)
+        return f"{at_once} || {{ {' && '.join(each)}; }}"
 
     def pause(self, iface: str) -> str:
         now, checksum = self._settings.shown_with_sum("-a", iface, read_pause)

@@ -8,7 +8,7 @@ poll under load whatever the time is, and no source says how many a sound card m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
@@ -17,6 +17,7 @@ from niclab.bench.records import BenchPath, Role
 from niclab.card import CoalescingFacts
 from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown, Undecided
 from niclab.hosts.counts.load_records import counted_at
+from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.hosts.steering.steering_files import arrived
 from niclab.run.run import Run
 from niclab.settings.dut_ports import DutPort, driver_section, settled
@@ -163,19 +164,29 @@ class _Measured:
         return 1 / rate
 
     def _set(self, arm: Arm) -> None:
-        on, usecs = arm is Arm.ADAPTIVE, 0 if arm is Arm.NONE else self.usecs
-        settings, iface = self.dut.host.settings, self.dut.iface
-        attempt = settings.set_coalescing(iface, {"adaptive-rx": on, "rx-usecs": usecs})
-        now = settled(
-            lambda: settings.coalescing(iface),
-            lambda shown: shown.adaptive_rx is on and (on or shown.parameters.get("rx-usecs") == usecs),
-            SHOWN_WITHIN_S,
-        )
+        # one after the other: a driver may take no time together with the switch, nor while it is on (Linux:
+        # i40e_ethtool.c, __i40e_set_coalesce()); for others the time is the longest of the adaptive one (sfc, efx.c)
+        self._switch(on=False)
+        usecs = 0 if arm is Arm.NONE else self.usecs
+        refused, now = self._put({"rx-usecs": usecs}, lambda shown: shown.parameters.get("rx-usecs") == usecs)
+        if now.parameters.get("rx-usecs") != usecs:
+            why = f" ({refused})" if refused else ""
+            raise NotApplicable(f"{self.dut.place} does not take rx-usecs {usecs}{why}")
+        if arm is Arm.ADAPTIVE:
+            self._switch(on=True)
+
+    def _switch(self, *, on: bool) -> None:
+        _, now = self._put({"adaptive-rx": on}, lambda shown: shown.adaptive_rx is on)
         if now.adaptive_rx is not on:
             raise CardFailure(self.dut.expected("adaptive receive coalescing when set", now.adaptive_rx, on))
-        if not on and now.parameters.get("rx-usecs") != usecs:
-            why = f" ({attempt.refused})" if attempt.refused else ""
-            raise NotApplicable(f"{self.dut.place} does not take rx-usecs {usecs}{why}")
+
+    def _put(
+        self, values: Mapping[str, int | bool], shows: Callable[[Coalescing], bool]
+    ) -> tuple[str | None, Coalescing]:
+        """Set values: why they are refused, and what is shown once it shows them, or in the end."""
+        settings, iface = self.dut.host.settings, self.dut.iface
+        refused = settings.set_coalescing(iface, values).refused
+        return refused, settled(lambda: settings.coalescing(iface), shows, SHOWN_WITHIN_S)
 
     def _counted(self, load: Callable[[], T]) -> tuple[T, float]:
         """The outcome of ``load``, and the interrupts of the port for each frame that it received meanwhile."""
