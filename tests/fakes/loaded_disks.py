@@ -33,15 +33,26 @@ class LoadedDisks:
     """The program that loads them.
 
     ``finds``: changes of the counts of each load, the last one again; ``whole``: of those of the fill; ``stood``: the
-    standstills meanwhile; ``did``: loads in their order.
+    standstills meanwhile; ``stood_at_begin``: further ones, right after a load has begun; ``did``: loads in their
+    order.
     """
 
     def __init__(self, bench: FakeBench, good: LoadCounts) -> None:
         self.finds: list[dict[str, Any]] = [{}]
         self.whole: dict[str, Any] = {}
         self.stood: tuple[Stood, ...] = ()
+        self.stood_at_begin: tuple[Stood, ...] = ()
         self.did = list[str]()
         self._bench, self._good, self._loads = bench, good, 0
+
+    def told(self) -> int:
+        """What the watch for standstills says: how much was done until now."""
+        return len(self.did)
+
+    def between(self, before: int, after: int) -> tuple[Stood, ...]:
+        """The standstills between two answers of :meth:`told`."""
+        begins = StorageLoad.RANDOM.value in self.did[before:after]
+        return (*self.stood, *(self.stood_at_begin if begins else ()))
 
     def fill(self) -> LoadCounts:
         self.did.append("fill")

@@ -39,7 +39,8 @@ class Files:
         self.finds: list[dict[str, Any]] = [{}]
         self.connection: SessionConnection | None = SessionConnection(700, 210)
         self.stood: tuple[Stood, ...] = ()
-        self.read, self.ended = 0, 0
+        self.stood_at_begin: tuple[Stood, ...] = ()
+        self.begun, self.read, self.ended = 0, 0, 0
         self.pulled = list[set[str]]()
         self.pauses = list[float]()
         self.asked = list[object]()
@@ -51,6 +52,7 @@ class Files:
     @contextmanager
     def going_on(self, transport: NfsTransport) -> Iterator[Callable[[], ReadsOn]]:
         assert transport is NfsTransport.TCP
+        self.begun += 1
         yield self._counts
 
     def _counts(self) -> ReadsOn:
@@ -61,6 +63,9 @@ class Files:
     def between(self, *asked: object) -> SessionConnection | None:
         self.asked = list(asked[1:])
         return self.connection
+
+    def stood_between(self, before: int, after: int) -> tuple[Stood, ...]:
+        return (*self.stood, *(self.stood_at_begin if after > before else ()))
 
 
 @pytest.fixture
@@ -76,7 +81,7 @@ def files(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> File
     def serving(*_: object) -> Iterator[NfsExport]:
         yield NfsExport("198.18.10.2", "198.18.10.1", "seed")
 
-    watch = SimpleNamespace(told=tuple, between=lambda *_: made.stood)
+    watch = SimpleNamespace(told=lambda: made.begun, between=made.stood_between)
     for name, value in {
         "serving": serving,
         "require_free": lambda _: False,
@@ -154,6 +159,14 @@ def test_a_stall_of_a_server_is_measured_again(stacking: Stacking, files: Files)
     assert files.read == 3
     files.stood = (Stood("dut", 60),)
     with pytest.raises(CardFailure, match="3300 ms"):
+        survive()
+
+
+def test_a_server_that_stands_still_as_reading_begins_is_no_link_that_fails(stacking: Stacking, files: Files) -> None:
+    """The program counts from its first answer on, thus before the link changes."""
+    assert stacking
+    files.finds, files.stood_at_begin = [{"silent_s": 3.3}], (Stood("peer", 3000),)
+    with pytest.raises(Undecided, match=r"3300 ms.*; servers stood still for 3000 ms"):
         survive()
 
 

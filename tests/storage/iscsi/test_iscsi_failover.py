@@ -74,7 +74,7 @@ def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disk
     def attached(*_: object) -> Iterator[tuple[str, ...]]:
         yield ("sda", "sdb")
 
-    watch = SimpleNamespace(told=tuple, between=lambda *_: made.stood)
+    watch = SimpleNamespace(told=made.told, between=made.between)
     for name, value in {
         "offering": offering,
         "attached": attached,
@@ -184,6 +184,14 @@ def test_operations_that_fail_within_the_limit_are_nobodys(stacking: Stacking, d
     with pytest.raises(Undecided, match="3 of 103 failed"):
         survive()
     assert disks.did.count("random") == 1, "another measurement would forget them"
+
+
+def test_a_server_that_stands_still_as_the_load_begins_is_no_link_that_fails(stacking: Stacking, disks: Disks) -> None:
+    """The program counts from its first operation on, thus before the link changes."""
+    assert stacking
+    disks.finds, disks.stood_at_begin = [{"silent_s": 3.3}], (Stood("dut", 3000),)
+    with pytest.raises(Undecided, match=r"3300 ms.*; servers stood still for 3000 ms"):
+        survive()
 
 
 @pytest.mark.parametrize("stood_ms", [300, GIVES_UP_AFTER_S * 1000 - 1])

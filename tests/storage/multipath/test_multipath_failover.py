@@ -102,7 +102,7 @@ def disks(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Disk
     monkeypatch.setattr(multipath_disks, "LOOK_EVERY_S", 0.01)
     monkeypatch.setattr(multipath_disks, "LOST_WITHIN_S", 0.05)
     monkeypatch.setattr(multipath_disks, "BACK_WITHIN_S", 0.05)
-    watch = SimpleNamespace(told=tuple, between=lambda *_: made.stood)
+    watch = SimpleNamespace(told=made.told, between=made.between)
     monkeypatch.setattr(multipath_failover, "standstill", SimpleNamespace(watch=lambda _: watch))
     monkeypatch.setattr(multipath_failover, "pause", lambda seconds: made.did.append(f"pause {seconds}"))
     monkeypatch.setattr(multipath_failover, "link_checks", SimpleNamespace(require_answers=made.answers))
@@ -181,6 +181,14 @@ def test_a_stall_of_a_server_is_measured_again(connected: Disks) -> None:
     connected.finds, connected.stood = [{"silent_s": 30.1}, {}], (Stood("dut", 300),)
     survive()
     assert connected.did.count("random") == 2
+
+
+def test_a_server_that_stands_still_as_the_load_begins_is_no_path_that_fails(taken: Run, connected: Disks) -> None:
+    """The program counts from its first operation on, thus before the path changes."""
+    connected.finds, connected.stood_at_begin = [{"silent_s": 30.1}], (Stood("dut", 3000),)
+    with pytest.raises(Undecided, match=r"30100 ms.*; servers stood still for 3000 ms"):
+        survive()
+    assert noted(taken)[0] == (f"disks over two paths, {LOST}", "undecided", 30100.0)
 
 
 def test_operations_that_fail_are_not_tried_again(connected: Disks) -> None:

@@ -43,12 +43,12 @@ class _Loaded:
     def during(self, event: str, change: Change) -> tuple[Wait, LoadCounts, list[str]]:
         """Load the disks while a link changes; also returns the bonds that do not use the right link then."""
         both = standstill.watch(self.run)
+        since = both.told()  # the program counts from the begin of the load on
         with self.client.going_on(StorageLoad.RANDOM) as end:
             before = self._connection()
             if before is None:
                 raise BenchFault(f"{self.target.name}: no TCP connection while disks are loaded; expected one")
             limit = longest(self.allowed, before)
-            since = both.told()
             elsewhere = change()
             pause(limit.ms / 1000 + SETTLED_S)
             counts = end()

@@ -161,8 +161,8 @@ class MultipathFailover:
     def _judged(self, usual: float, event: str, path: BenchPath, change: Callable[[], list[str]]) -> Judgement:
         """Load the disks while the preferred path changes, and judge it. ``path``: the one that is used afterwards."""
         both = standstill.watch(self.run)
+        since = both.told()  # the program counts from the begin of the load on
         with self._disks.client.going_on(StorageLoad.RANDOM) as end:
-            since = both.told()
             wrong = change()
             counts = end()
         stood = tuple(each.ms for each in both.between(since, both.told()))

@@ -82,9 +82,9 @@ class NfsFailover:
 
     def _judged(self, client: NfsClient, export: NfsExport, allowed: Allowed, event: str, change: Change) -> Judgement:
         both = standstill.watch(self.run)
+        since = both.told()  # the program counts from the begin of the reads on
         with client.going_on(NfsTransport.TCP) as end:
             limit = longest(allowed, self._connection(export))
-            since = both.told()
             elsewhere = change()
             pause(limit.ms / 1000 + SETTLED_S)
             reads = end()
