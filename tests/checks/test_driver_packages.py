@@ -293,6 +293,42 @@ def test_a_package_that_leaves_the_kernels_module_in_use_is_wrong(
     assert str(caught.value) == f"dut: module e1000e is {where}; expected that of package e1000e-modules"
 
 
+@pytest.mark.parametrize("differs", [False, True])
+@pytest.mark.parametrize("where", ["build", "srcversion"])
+def test_a_package_whose_module_is_not_the_one_in_memory_is_wrong(
+    bench: FakeBench, settings: FakeSettings, taken: Run, where: str, differs: bool
+) -> None:
+    """Every version agrees: the kernel's own may be in memory still, or come out of an old initramfs."""
+    assert settings.packages == {}
+    if differs:
+        bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
+        bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.7"]}\n'))
+        taken.card = bench.load()[1]
+    runs(bench, "3.8.7")
+    words = "is of another build than /lib"
+    if where == "build":
+        bench.dut.same_build = False
+    else:
+        assert bench.dut.loaded is not None
+        bench.dut.loaded, words = replace(bench.dut.loaded, srcversion="SRC2"), "has srcversion SRC2, /lib"
+    with pytest.raises(CardFailure, match=rf"^dut: driver e1000e in memory {words}"):
+        DriverPackages().driver_should_be_of_the_package(REQUIRED)
+
+
+def test_a_package_is_judged_by_its_versions_where_the_system_knows_no_build(
+    bench: FakeBench, settings: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FreeBSD's kernel names no build of a module."""
+    assert settings.packages == {}
+    runs(bench, "3.8.7")
+
+    def not_known(module: str) -> bool | None:
+        raise NotApplicable(f"is {module} in memory the file on disk?")
+
+    monkeypatch.setattr(bench.dut, "is_build_on_disk", not_known)
+    DriverPackages().driver_should_be_of_the_package(REQUIRED)
+
+
 @pytest.mark.parametrize("where", ["file", "build", "port"])
 def test_a_driver_that_is_not_the_kernels_is_wrong(bench: FakeBench, settings: FakeSettings, where: str) -> None:
     assert settings.packages == {}
@@ -436,3 +472,17 @@ def test_a_module_of_another_version_than_its_package_is_judged_by_the_drivers_o
         "dut: the module in memory has version 3.8.7; expected another of driver e1000e (sheet intel-82574l)",
         "dut.p1 (0000:02:00.0) has version 3.8.2; expected another of driver e1000e (sheet intel-82574l)",
     ]
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_version_that_cannot_be_compared_hides_no_wrong_one(bench: FakeBench, taken: Run) -> None:
+    bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
+    bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: [">=3.8.1, <4"]}\n'))
+    taken.card = bench.load()[1]
+    runs(bench, "3.8.1")
+    bench.dut.nics[0].info = replace(bench.dut.nics[0].info, version="3.8.1-NAPI")
+    with pytest.raises(Undecided, match=r"^dut\.p0 \(0000:01:00\.0\): version '3\.8\.1-NAPI' cannot be judged"):
+        DriverPackages().driver_should_be_of_the_package(REQUIRED)
+    bench.dut.nics[1].info = replace(bench.dut.nics[1].info, version="4.1")
+    with pytest.raises(CardFailure, match=r"^dut\.p1 \(0000:02:00\.0\) has version 4\.1; expected another of driver"):
+        DriverPackages().driver_should_be_of_the_package(REQUIRED)

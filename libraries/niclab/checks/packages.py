@@ -18,7 +18,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecide
 from niclab.hosts.host_records import LoadedModule, ModuleFile
 from niclab.hosts.settings.settings_records import ChangedFile
 from niclab.hosts.settings.settings_records import Package as Installed
-from niclab.run.driver_in_use import is_of_package, package_in_use
+from niclab.run.driver_in_use import difference_in_memory, is_of_package, package_in_use
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -234,15 +234,18 @@ class DriverPackage:
         """Check that the module is not the kernel's own, and that it and every port report the package's version.
 
         The module is asked on disk and in memory. Where the sheet says that its version differs from its package's, the
-        one in memory and the ports must report one that the sheet wants of the driver.
+        one in memory and the ports must report one that the sheet wants of the driver. Where all versions are right,
+        the one in memory must be of the build on disk: the kernel's own may report the same version.
 
         Args:
             release: The required or the previous version, or the version itself.
             say: Takes the versions seen.
 
         Raises:
-            CardFailure: The kernel's own module is loaded all the same, or one reports another version.
+            CardFailure: The kernel's own module is loaded all the same, the one in memory is of another build, or one
+                reports another version.
             BenchFault: A module of somebody else lies in the way of the package's.
+            Undecided: A version cannot be compared, and nothing else is wrong.
         """
         target, package, module = self.server, self.entry, self.driver.module
         on_disk, loaded = target.host.drivers.modinfo(module), target.host.drivers.loaded_module(module)
@@ -251,7 +254,9 @@ class DriverPackage:
             said = f"{target.name}: module {module} is {on_disk.filename}, which package {package.name} did not bring"
             raise BenchFault(f"{said}; expected no other module in its place")
         if package.module_version_differs:
-            fail_with([*problems, *self._other_versions(loaded, say)])
+            other, doubts = self._other_versions(loaded, say)
+            problems += other
+            fail_with(problems or self._other_build(loaded, on_disk), doubts)
             return
         wanted = self.version(release)
         found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
@@ -262,7 +267,7 @@ class DriverPackage:
             for what, version in found.items()
             if version != wanted
         ]
-        fail_with(problems)
+        fail_with(problems or self._other_build(loaded, on_disk))
 
     def require_kernel_driver_known(self) -> None:
         """Skip where the sheet names no driver that comes with the kernel: nothing is left when the package is gone.
@@ -400,16 +405,30 @@ class DriverPackage:
         expected = f"that of package {self.entry.name}"
         return [f"{self.server.name}: module {self.driver.module} is {where}; expected {expected}"] if is_own else []
 
-    def _other_versions(self, loaded: LoadedModule | None, say: Say) -> list[str]:
+    def _other_build(self, loaded: LoadedModule | None, on_disk: ModuleFile) -> list[str]:
+        """Say whether the module in memory is of another build than its file, where the system can tell."""
+        try:
+            is_same_build = self.server.host.drivers.is_build_on_disk(self.driver.module)
+        except NotApplicable:
+            return []
+        difference = difference_in_memory(loaded, on_disk, is_same_build)
+        return [f"{self.server.name}: {difference}"] if difference else []
+
+    def _other_versions(self, loaded: LoadedModule | None, say: Say) -> tuple[list[str], list[str]]:
+        """What has a version that the sheet does not want of the driver, and what has one that cannot be compared."""
         driver, target, card = self.driver, self.server, self.run.card
         lists = card.section(driver.version, f"versions of driver {driver.module}")
         found = {f"{target.name}: the module in memory": loaded.version if loaded else None, **self._port_versions()}
         say(f"{target.name}: {found}")
-        return [
-            f"{what} has version {version}; expected another of driver {driver.module} (sheet {card.name})"
-            for what, version in found.items()
-            if version is None or lists.verdict(version) not in _WANTED
-        ]
+        problems, doubts = list[str](), list[str]()
+        for what, version in found.items():
+            try:
+                if version is None or lists.verdict(version) not in _WANTED:
+                    expected = f"another of driver {driver.module} (sheet {card.name})"
+                    problems.append(f"{what} has version {version}; expected {expected}")
+            except Undecided as error:
+                doubts.append(f"{what}: {error}")
+        return problems, doubts
 
     def _port_versions(self) -> dict[str, str | None]:
         target = self.server
