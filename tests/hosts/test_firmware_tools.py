@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
+from niclab.checks.flashing import DEVLINK
 from niclab.core.verdict import BenchFault
 from niclab.hosts.drivers.firmware_tools import answer_of
 from niclab.hosts.freebsd_host import FreeBsdHost
@@ -82,6 +83,32 @@ def test_a_tool_whose_refusals_nobody_knows_blames_no_card() -> None:
 def test_a_tool_that_could_not_work_is_the_benchs(said: Answer) -> None:
     with pytest.raises(BenchFault, match=r"^dut: `: writes firmware; cd /opt/elx && .*` failed with"):
         linux({LINUX: said})[0].firmware.write_with(TOOL, *PLACE)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        failed("devlink answers: Operation not permitted", exit_status=1),
+        failed("kernel answers: Cannot allocate memory", exit_status=1),
+        failed("Error: mlx5_core: no memory.\nkernel answers: Cannot allocate memory", exit_status=1),
+        failed("devlink answers: No such device", exit_status=1),
+    ],
+)
+def test_a_kernel_that_could_not_ask_the_card_is_no_card_that_refuses(said: Answer) -> None:
+    """As with ethtool: a wrong image is not proven to be refused, nor is the right one."""
+    assert answer_of(DEVLINK, said) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        failed("Error: mlx5_core: Component firmware image is not valid.\nkernel answers: Invalid argument"),
+        failed("devlink answers: Input/output error", exit_status=1),
+    ],
+)
+def test_a_driver_whose_kernel_answers_has_refused(said: Answer) -> None:
+    assert answer_of(DEVLINK, said) is ToolAnswer.REFUSED
+    assert answer_of(DEVLINK, Answer("Preparing to flash\nFlashing 100%\n")) is ToolAnswer.WRITTEN
 
 
 def test_missing_programs_are_named() -> None:

@@ -18,8 +18,10 @@ _OTHERS = {
     FlashTool.HOST_LOADED: "loaded by the driver each time it starts",
     FlashTool.UNKNOWN: "written in a way that nobody knows",
 }
-_DEVLINK = FirmwareTool("devlink dev flash pci/{pci} file {file}", ("devlink",), refused="(?i)error|answers:")
-"""The driver writes, as with ethtool: what it answers is the card's answer."""
+DEVLINK = FirmwareTool(
+    "devlink dev flash pci/{pci} file {file}", ("devlink",), refused="(?i)error|answers:", refused_by_any_error=True
+)
+"""The driver writes, as with ethtool: what it answers is the card's answer, unless it could not ask the card."""
 
 
 class Writer(Enum):
@@ -68,7 +70,7 @@ class Flashing:
         if self.update.tool is FlashTool.DEVLINK:
             if dut_system(self._run) is not OperatingSystem.LINUX:
                 raise NotApplicable(f"dut: {dut_system(self._run).value} has no devlink, which writes this firmware")
-            return _DEVLINK
+            return DEVLINK
         if self.update.tool is not FlashTool.ETHTOOL:
             raise NotApplicable(f"sheet {self._run.card.name} says that firmware is {_OTHERS[self.update.tool]}")
         return None

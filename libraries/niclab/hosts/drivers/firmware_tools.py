@@ -81,6 +81,8 @@ def answer_of(tool: FirmwareTool, result: CommandResult) -> ToolAnswer | None:
     said = f"{result.stdout}\n{result.stderr}"
     if result.exit_status is None or _NOT_STARTED <= result.exit_status < _OWN_FAILURE:
         return None
+    if tool.refused_by_any_error and result.exit_status != 0 and is_no_answer(result):
+        return None
     if tool.refused is not None and re.search(tool.refused, said):
         return ToolAnswer.REFUSED
     if _UNSUPPORTED.search(said) or (tool.unsupported is not None and re.search(tool.unsupported, said)):

@@ -37,12 +37,15 @@ class FirmwareTool:
         needs: Names or paths of programs without which it does not work.
         refused: Regular expression of the words by which it says that the card refuses an image; None where unknown.
         unsupported: Regular expression of the words by which it says that it does not support the system.
+        refused_by_any_error: Are these words of a refusal those of any error, also of one that is not the card's, such
+            as missing rights or memory?
     """
 
     line: str
     needs: tuple[str, ...]
     refused: str | None = None
     unsupported: str | None = None
+    refused_by_any_error: bool = False
 
 
 class ToolAnswer(Enum):
