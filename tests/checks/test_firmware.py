@@ -74,6 +74,33 @@ def test_a_card_that_forgets_the_second_write_gets_its_image_again(settings: Fak
     assert left == ["ethtool -f enp2s0 fw-2.1-0.bin", "ethtool -f enp1s0 fw-2.1-0.bin", "reboot"]
 
 
+@pytest.mark.parametrize(("stood_ms", "error"), [(1500, Undecided), (900, CardFailure)])
+def test_a_dut_that_stands_still_is_no_card_that_writes_slowly(
+    bench: FakeBench,
+    settings: FakeSettings,
+    taken: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    stood_ms: int,
+    error: type[Exception],
+) -> None:
+    bench.edit(bench.sheet, ("foreign_image: foreign.bin", "foreign_image: foreign.bin\n    within_s: 10"))
+    taken.card = bench.load()[1]
+    now = [0.0]
+
+    def slow(iface: str, file: str) -> object:
+        now[0] += 11
+        bench.ssh[Role.DUT].stood += f"stood {stood_ms}\n"
+        bench.ssh[Role.PEER].stood += "stood 5000\n"
+        return settings.flash(iface, file)
+
+    monkeypatch.setattr(settings.host, "flash", slow)
+    monkeypatch.setattr("niclab.checks.firmware.time", SimpleNamespace(monotonic=lambda: now[0]))
+    said = r"^dut\.p0 \(.*\) took 11 s to write .*; expected at most 10 s \(sheet \S+\)"
+    said += rf"; dut stood still for {stood_ms / 1000:.1f} s meanwhile$"
+    with pytest.raises(error, match=said):
+        Firmware().write_other_firmware()
+
+
 @pytest.mark.parametrize(
     ("seconds", "message"),
     [(9, None), (11, r"^dut\.p0 \(.*\) took 11 s to write .*; expected at most 10 s \(sheet \S+\)$")],

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import FirmwareUpdate, FlashCommand, FlashTool
 from niclab.checks.asked import dut, dut_system
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt, FirmwareTool, ToolAnswer
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 
 _OTHERS = {
     FlashTool.VENDOR: "written by the vendor's own tool, and names no command of it",
@@ -136,6 +138,43 @@ class Flashing:
                 return WriteOutcome(Attempt(ended.words, now), said, wrote_nothing=now == before)
         said = f"the tool failed, and does not say that the card refused: {ended.words}"
         return WriteOutcome(Attempt(ended.words, now), said)
+
+    def standstills(self) -> Callable[[], float]:
+        """Watch the dut, where the sheet says how long a write may take; returns what tells for how many s it stood.
+
+        Raises:
+            BenchFault: It cannot be watched.
+        """
+        if self.update.within_s is None:
+            return lambda: 0.0
+        both = standstill.watch(self._run)
+        before = both.told()
+        dut_name = self._run.server(Role.DUT).name
+
+        def stood_s() -> float:
+            return sum(each.ms for each in both.between(before, both.told()) if each.server == dut_name) / 1000
+
+        return stood_s
+
+    def require_in_time(self, said: str, took_s: float, standing: Callable[[], float]) -> None:
+        """Require that a write took no longer than the sheet allows.
+
+        Args:
+            said: Port, time and image, in words.
+            took_s: The time in s.
+            standing: Tells the part of it in s in which the dut stood still.
+
+        Raises:
+            CardFailure: It took longer, also without that part.
+            Undecided: It took longer, and that part may be why.
+        """
+        most_s = self.update.within_s
+        if most_s is None or took_s <= most_s:
+            return
+        stood_s = standing()
+        text = f"{said}; expected at most {most_s} s (sheet {self._run.card.name})"
+        text += f"; dut stood still for {stood_s:.1f} s meanwhile" if stood_s else ""
+        raise CardFailure(text) if took_s - stood_s > most_s else Undecided(text)
 
 
 def _tool(command: FlashCommand) -> FirmwareTool:
