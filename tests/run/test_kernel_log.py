@@ -22,6 +22,7 @@ from niclab.report.verdicts import Verdict, classify
 from niclab.run import run as runs
 from niclab.run.acquiring import prepared_ports
 from niclab.run.acquiring.prepared_ports import PreparedPorts
+from niclab.run.acquiring.recover import recover
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.undoing import UndoExecutor
@@ -405,6 +406,24 @@ def test_an_error_that_names_the_card(
 def test_an_error_that_names_another_device_is_none(bench: FakeBench, watch: KernelWatch, line: str) -> None:
     bench.dut.says(line, level=3)
     assert watch.look() == []
+
+
+@pytest.mark.parametrize("line", ["ata1: COMRESET failed (errno=-16)", "igb 0000:07:00.0: exceed max 2 second"])
+def test_an_error_of_another_device_hides_no_boot(bench: FakeBench, watch: KernelWatch, line: str) -> None:
+    bench.dut.boot()
+    bench.dut.says(line, level=3)
+    (found,) = watch.look()
+    assert isinstance(found, Undecided)
+    assert str(found).startswith("dut: has booted, and the lab did not order it")
+
+
+def test_an_error_of_another_device_hides_no_recovery(bench: FakeBench, taken: Run, watch: KernelWatch) -> None:
+    bench.consoles[Role.DUT].last_words = ()
+    bench.dut.crash()
+    recover(taken.server(Role.DUT))
+    bench.dut.says("ata1: COMRESET failed (errno=-16)", level=3)
+    (found,) = watch.look()
+    assert isinstance(found, BenchFault) and str(found).startswith("dut did not answer and was recovered by ")
 
 
 def limited(gts: str) -> str:

@@ -321,7 +321,7 @@ class KernelWatch:
         if of_nobody:
             why = "; ".join(dict.fromkeys(NOBODY_KNOWS[each.kind] for each in of_nobody))
             found.append(Undecided(f"{_sentence(server, of_nobody, incident)}; {why}"))
-        if incident and not troubles:
+        if incident and not found:
             message = f"{incident}; nothing on its console says why"
             is_bench = is_silent or server.role is Role.PEER
             found.append(BenchFault(message) if is_bench else Undecided(message))
