@@ -68,11 +68,13 @@ def test_parts_that_end_well_are_a_check_that_does() -> None:
         ((CardFailure("a"), BenchFault("b")), CardFailure, "^a$"),
         ((CardFailure("a"), SheetSilent("b")), CardFailure, "^a$"),
         ((Undecided("a"), BenchFault("b"), CardFailure("c")), BenchFault, "^b$"),
-        ((Undecided("a"), NotApplicable("b")), NotApplicable, "^b$"),
+        ((Undecided("a"), NotApplicable("b"), CardFailure("c")), Undecided, "^a$"),
+        ((Undecided("a"), SheetUnknown("b")), Undecided, "^a$"),
+        ((None, NotApplicable("b")), NotApplicable, "^b$"),
         ((Undecided("a"), KernelFailure("b")), KernelFailure, "^b$"),
     ],
 )
-def test_a_part_that_cannot_be_judged_hides_no_failure(
+def test_a_part_that_cannot_be_judged_hides_no_other(
     ends: tuple[Exception, ...], verdict: type[Exception], says: str
 ) -> None:
     with pytest.raises(verdict) as found:

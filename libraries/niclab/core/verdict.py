@@ -88,8 +88,9 @@ class Collected:
         Raises:
             CardFailure: A kernel's trouble, at once; or the bench is wrong or the question cannot be asked, and parts
                 before have failed.
-            BenchFault: At once, where none has.
-            NotApplicable: At once, where none has.
+            Undecided: The question cannot be asked, and parts before are undecided: a plan may excuse the one alone.
+            BenchFault: At once, where none has failed.
+            NotApplicable: At once, where none has failed or is undecided.
         """
         try:
             yield
@@ -103,7 +104,7 @@ class Collected:
             self._noted += getattr(doubt, "__notes__", [])
         except (BenchFault, NotApplicable) as error:
             self._noted.append(str(error))
-            self._fail_with([])
+            self._fail_with(self.doubts if isinstance(error, NotApplicable) else [])
             raise
 
     def end(self) -> None:
