@@ -205,6 +205,8 @@ class FakeHost:
         self.same_build: bool | None = True
         self.reload_fault: BenchFault | None = None
         self.kernel_said: tuple[KernelLine, ...] = ()
+        self.overwritten = 0
+        """Number of its first lines that the log holds no more."""
         self.kernel_s: Callable[[], float | None] = lambda: None
         """The clock of the kernel, which stamps its log."""
         self.said_when_reloaded: tuple[KernelLine, ...] = ()
@@ -284,6 +286,7 @@ class FakeHost:
     def boot(self) -> None:
         """The server starts: what was set at run time is gone."""
         self.alive, self.power, self.boots, self.kernel_said = True, PowerState.ON, self.boots + 1, ()
+        self.overwritten = 0
         self.on_boot()
         for nic in self.nics:
             nic.admin_up, nic.addresses = False, []
@@ -351,6 +354,8 @@ class FakeHost:
         self._answer()
         if mark.boot_id != self.boot_id():
             raise LogCut(f"{self.name}: has booted since", self.kernel_said, booted=True)
+        if int(mark.token) < self.overwritten:
+            raise LogCut(f"{self.name}: overwritten", self.kernel_said[self.overwritten :], booted=False)
         return self.kernel_said[int(mark.token) :]
 
     def load_command(self, iface: str) -> str:
@@ -372,7 +377,8 @@ class FakeHost:
         try:
             return KernelLook(self.dmesg_mark(), self.dmesg_since(mark), False, shown, self.kernel_s())
         except LogCut as cut:
-            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown, self.kernel_s())
+            lost = not cut.booted
+            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown, self.kernel_s(), lost=lost)
 
     def says(self, *lines: str, level: int | None = None) -> None:
         """The kernel writes lines into its log."""

@@ -307,6 +307,7 @@ def test_a_look_is_one_command_from_mark_to_mark(boot: str, log: list[str], expe
     dut, shell = host({"show this; echo '@ kernel log'; read -r boot_id ...": answer})
     look = dut.system.look(KernelLogMark(BOOT_ID, "niclab mark 00"), "show this")
     assert [line.text for line in look.lines] == expected and look.booted is booted
+    assert look.lost is (expected == ["cut"])
     assert look.shown == "shown\n" and len(shell.commands) == 1
     assert look.mark.boot_id == boot and f'echo "{look.mark.token}" > /dev/kmsg && dmesg' in shell.commands[0]
 

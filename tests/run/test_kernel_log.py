@@ -391,6 +391,48 @@ def test_a_dut_that_was_silent_before_the_lab_cut_its_power(bench: FakeBench, ta
 NEW = "e1000e 0000:01:00.0 enp1s0: something new"
 
 
+class TestLostLines:
+    """A kernel that has said more than its log holds."""
+
+    @pytest.fixture
+    def overwritten(self, bench: FakeBench, watch: KernelWatch) -> FakeHost:  # noqa: ARG002 - its marks are set
+        bench.dut.says(*OOPS, *("chatter",) * 9)
+        bench.dut.overwritten = len(bench.dut.kernel_said) - 1
+        return bench.dut
+
+    def test_the_console_still_has_them(self, bench: FakeBench, watch: KernelWatch, overwritten: FakeHost) -> None:
+        bench.consoles[Role.DUT].text += stamped("ata1: COMRESET failed (errno=-16)", *OOPS)
+        (found,) = watch.look()
+        assert isinstance(found, Undecided)
+        assert OOPS[0] in str(found) and str(found).endswith("its log has lost lines that may excuse it")
+        overwritten.says("chatter")
+        assert watch.look() == []
+
+    def test_what_the_log_still_has_is_charged(self, watch: KernelWatch, overwritten: FakeHost) -> None:
+        overwritten.says(*OOPS)
+        (found,) = watch.look()
+        assert isinstance(found, CardFailure)
+
+    def test_nobody_knows_what_they_were_without_a_console(
+        self, taken: Run, watch: KernelWatch, overwritten: FakeHost
+    ) -> None:
+        dut = taken.server(Role.DUT)
+        dut.description = dut.description.model_copy(update={"console": None})
+        (found,) = watch.look()
+        assert isinstance(found, Undecided) and str(found).startswith("dut: its kernel's log has lost lines")
+        overwritten.says("chatter")
+        assert watch.look() == []
+
+    def test_a_refusal_that_was_asked_for_stays_excused(self, bench: FakeBench, taken: Run, watch: KernelWatch) -> None:
+        with watch.refusing(taken.ports(Role.DUT)[0]):
+            bench.dut.says(*OF_THE_CARD["firmware"])
+        bench.dut.says("chatter")
+        bench.dut.overwritten = len(bench.dut.kernel_said)
+        (line, _) = bench.dut.kernel_said
+        bench.consoles[Role.DUT].text += f"[{line.seconds:12.6f}] {line.text}\r\n"
+        assert watch.look() == []
+
+
 @pytest.mark.parametrize(("role", "verdict"), [(Role.DUT, CardFailure), (Role.PEER, BenchFault)])
 def test_an_error_that_names_the_card(
     bench: FakeBench, watch: KernelWatch, role: Role, verdict: type[Exception]

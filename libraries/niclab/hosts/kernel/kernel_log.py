@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from niclab.core.verdict import BenchFault
 
@@ -36,7 +36,8 @@ class KernelLook:
     """The messages of a kernel since a mark. ``mark``: where the next look begins; ``shown``: by the command run too.
 
     ``booted``: the host has booted since; the lines are those of the present boot. ``at_s``: when the new mark was set,
-    in s since boot; None where the log does not show that.
+    in s since boot; None where the log does not show that. ``lost``: it has not booted, and the log has
+    the mark no more: lines may be missing.
     """
 
     mark: KernelLogMark
@@ -44,6 +45,7 @@ class KernelLook:
     booted: bool
     shown: str
     at_s: float | None
+    lost: bool = field(default=False, kw_only=True)
 
 
 class LogCut(BenchFault):

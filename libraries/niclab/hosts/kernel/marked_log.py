@@ -77,11 +77,11 @@ class MarkedLog(HostCommands, ABC):
         boot_id, _, log = rest.partition("\n")
         new = KernelLogMark(self._understood(command, self._read_boot_id, boot_id), token)
         try:
-            lines, booted = self._since(mark, new.boot_id, log), False
+            lines, booted, lost = self._since(mark, new.boot_id, log), False, False
         except LogCut as cut:
-            lines, booted = cut.lines, cut.booted
+            lines, booted, lost = cut.lines, cut.booted, not cut.booted
         at_s = next((line.seconds for line in lines if line.text.strip() == token), None)
-        return KernelLook(new, _before(lines, token), booted, shown, at_s)
+        return KernelLook(new, _before(lines, token), booted, shown, at_s, lost=lost)
 
     def _since(self, mark: KernelLogMark, boot_id: str, log: str) -> tuple[KernelLine, ...]:
         if boot_id != mark.boot_id:

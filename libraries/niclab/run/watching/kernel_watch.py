@@ -1,7 +1,8 @@
 """The messages of both kernels between two tests, and the test that they are charged to.
 
 A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
-read after each test and before each boot that the lab orders, and the consoles where a server has booted or is silent.
+read after each test and before each boot that the lab orders, and the consoles where a server has booted or is silent,
+or where its log has lost lines.
 A server of which nothing was asked since it was read a moment ago is read after the next test.
 The last look is at the end of the run, after everything is undone, or just before a server is stopped for that.
 """
@@ -153,8 +154,8 @@ class KernelWatch:
             What is wrong: :class:`CardFailure` where the dut's kernel names the card, its driver or its interfaces;
             :class:`BenchFault` for other trouble, for a server that had to be recovered, and for a peer that has
             booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why, for a card
-            with less PCI Express bandwidth than its sheet says, and for a link partner that is late. Card failures
-            come first.
+            with less PCI Express bandwidth than its sheet says, for a link partner that is late, and for lines that a
+            log has lost and no console shows. Card failures come first.
         """
         return self._look_at(Role, recovering=True, fresh=False)
 
@@ -226,7 +227,9 @@ class KernelWatch:
             incidents.append(f"{server.name}: has booted {boots} times, and the lab ordered {ordered}")
         troubles = self._troubles(server, heard, lines)
         self._go_on(server, looked, max(0, due - boots), heard=listens)
-        return self._charge(server, troubles, "; ".join(incidents), is_silent=is_silent)
+        found = self._charge(server, troubles, "; ".join(incidents), is_silent=is_silent)
+        is_lost = looked is not None and looked.lost and not (listens and server.description.console is not None)
+        return [*found, *self._of_lost_lines(server, place, lines)] if is_lost else found
 
     def _is_read(self, server: Server) -> bool:
         """Has nothing been asked of the server since its kernel's words were read and judged, a moment ago?"""
@@ -246,7 +249,8 @@ class KernelWatch:
         asked = server.host.system.look(place.mark, command, timeout_s=timeout_s)
         shown = carriers.note_look(server.role, began_s, asked)
         ports.note_shown(server.role, shown)
-        return _Looked(asked.mark, asked.lines, asked.booted, shown, asked.at_s, _console_mark(server))
+        console = _console_mark(server)
+        return _Looked(asked.mark, asked.lines, asked.booted, shown, asked.at_s, console, lost=asked.lost)
 
     def _show_ports(self, role: Role, command: str) -> str:
         """The kernel's words come with the state of the ports: the look after the test need not ask again."""
@@ -276,16 +280,29 @@ class KernelWatch:
             lines = lines[boots[0] :] if boots else ()
         return lines, len(boots)
 
+    def _of_lost_lines(self, server: Server, place: _Place, lines: Sequence[KernelLine]) -> list[Undecided]:
+        """Return what is to be said of lines that a log has lost. What excuses an error, no console need have shown."""
+        if server.description.console is None:
+            said = "its kernel's log has lost lines since it was last read, and it has no console that shows them"
+            wanted = "a log that holds all of a test (Linux: log_buf_len=4M, FreeBSD: kern.msgbufsize)"
+            return [Undecided(f"{server.name}: {said}; expected {wanted}")]
+        heard, known = self._heard(server, place)[0], self._troubles(server, (), lines)
+        alone = [each for each in self._troubles(server, heard, lines) if each not in known]
+        why = "its log has lost lines that may excuse it"
+        return [Undecided(f"{each}; {why}") for each in self._charge(server, alone, "", is_silent=False)]
+
     def _troubles(
         self, server: Server, console: Sequence[KernelLine], lines: Sequence[KernelLine]
     ) -> list[KernelTrouble]:
         """Return the trouble that console and log report; the same trouble in both is one.
 
-        A line that the log has as well is judged there alone: a console shows errors only, and not what excuses them.
+        A line that the log has as well, or had when a refusal was asked for, is judged there alone: a console shows
+        errors only, and not what excuses them.
         """
         of_log = server.host.system.trouble([line for line in lines if line not in self._refusals])
         known = {each.words.strip() for each in of_log}
-        logged = {(line.seconds, line.text.strip()) for line in lines if line.seconds is not None}
+        stamped = [line for line in (*lines, *self._refusals) if line.seconds is not None]
+        logged = {(line.seconds, line.text.strip()) for line in stamped}
         alone = [line for line in console if (line.seconds, line.text.strip()) not in logged]
         heard = [each for each in server.host.system.trouble(alone) if each.words.strip() not in known]
         return [each for each in (*heard, *of_log) if not self._is_harmless(each)]
