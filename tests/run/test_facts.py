@@ -11,7 +11,7 @@ from fake_parts import FILE, KERNEL
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
 from niclab.report.certificate.remarks import remarks
-from niclab.report.evidence.runfolder import new_run, read_run
+from niclab.report.evidence.runfolder import new_run, read_run, record_continuation
 from niclab.run import run as runs
 from niclab.run.run import Run
 from niclab.run.watching.facts import CardFacts
@@ -88,6 +88,16 @@ def test_another_value_at_the_end_is_a_fault_that_names_both(bench: FakeBench, a
         release(acquired)
     assert str(caught.value) == f"dut: firmware is {shown}; expected 2.1-0, as at the start of the run"
     assert runs.acquired() is None and acquired.journal.pending() == []
+
+
+def test_a_continued_run_qualifies_the_same_card(bench: FakeBench, acquired: Run) -> None:
+    """Another of its kind has the same driver and firmware; the certificate names the serial number of one."""
+    acquired.part(CardFacts).record()
+    record_continuation(acquired.run_dir, "")
+    acquired.part(CardFacts).record()
+    bench.nic("dut.p1").mac = "52:54:00:00:07:01"
+    with pytest.raises(BenchFault, match=r", p1 52:54:00:00:07:01 now, p0 .+ earlier in this run"):
+        acquired.part(CardFacts).record()
 
 
 def test_another_kernel_is_found_as_well(acquired: Run, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,6 +224,22 @@ def record_facts(run_dir: Path, **facts: str) -> None:
     _update(run_dir, {"facts": known})
 
 
+def record_card(run_dir: Path, addresses: str) -> None:
+    """Note which card of its kind is under test: a run qualifies one, also where it is continued.
+
+    Args:
+        run_dir: Folder of the run.
+        addresses: The MAC addresses of its ports.
+
+    Raises:
+        BenchFault: Others were noted earlier in this run.
+    """
+    known = read_run(run_dir).get("mac_addresses") or addresses
+    if known != addresses:
+        raise BenchFault(f"{run_dir / RUN_FILE}: mac_addresses: {addresses} now, {known} earlier in this run")
+    _update(run_dir, {"mac_addresses": addresses})
+
+
 def note_software(run_dir: Path, software: Mapping[str, Mapping[str, str]]) -> None:
     """Note what the servers run; a run that is continued notes it again.
 

@@ -6,7 +6,7 @@ from niclab.bench.records import Role
 from niclab.core.marks import MarkKind
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence.runfolder import QUALIFIED_DRIVER, RUN_FILE, note_software, record_facts
+from niclab.report.evidence.runfolder import QUALIFIED_DRIVER, RUN_FILE, note_software, record_card, record_facts
 from niclab.run.driver_in_use import driver_in_words
 from niclab.run.run import Run
 from niclab.run.watching.server_software import software_of
@@ -24,20 +24,27 @@ class CardFacts:
         self._found: dict[str, str] = {}
 
     def record(self) -> dict[str, str]:
-        """Read the facts, and note them for the certificate, with the software of both servers.
+        """Read the facts, and note them for the certificate, with the software of both servers and its addresses.
 
         Returns:
             Name -> value of each fact.
 
         Raises:
-            BenchFault: The dut cannot be asked, or the run folder cannot be written.
+            BenchFault: The dut cannot be asked, or the run folder cannot be written. Or the card is another one than in
+                the killed part of the run.
         """
         self._found = self._read()
         self._note_untried()
         if (self._run.run_dir / RUN_FILE).exists():
+            record_card(self._run.run_dir, self._addresses())
             record_facts(self._run.run_dir, **self._found)
             note_software(self._run.run_dir, software_of(self._run))
         return dict(self._found)
+
+    def _addresses(self) -> str:
+        """The MAC addresses of the card, which no other of its kind has."""
+        shown = self._run.shown(self._run.ports(Role.DUT))
+        return ", ".join(f"{port.key} {each.permanent_mac or each.mac}" for port, each in shown.items())
 
     def _note_untried(self) -> None:
         server, ports = self._run.server(Role.DUT), self._run.ports(Role.DUT)
