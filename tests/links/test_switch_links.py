@@ -354,7 +354,9 @@ class TestVlans:
         self, pinged: Callable[..., SwitchVlans], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(switched, "COUNTED_WITHIN_S", 0.05)
-        with pytest.raises(Undecided, match=r"^dut: 0 of 10 (.|\n)*the switch has received 3 frames of dut\.p0, and pas"):
+        with pytest.raises(
+            Undecided, match=r"^dut: 0 of 10 (.|\n)*the switch has received 3 frames of dut\.p0, and pas"
+        ):
             pinged(answered=0, passed=2).first_path_should_carry_traffic()
 
     def test_every_port_becomes_a_trunk(self, pinged: Callable[..., SwitchVlans], switch: FakeSwitch) -> None:
