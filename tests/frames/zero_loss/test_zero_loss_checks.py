@@ -311,6 +311,20 @@ def test_a_bus_of_the_bench_that_carries_less_than_the_sheet_wants_is_not_the_ca
         bench.judge()
 
 
+def test_a_sender_that_stood_still_in_its_first_frames_shortens_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1000 frames in a third of a second, and then 100 000 a second: 45 s at 50 000 are 2.25 million frames."""
+    counts, paces = list[int](), iter((3000.0, 100_000.0, 50_000.0))
+
+    def made(_: object, count: int, per_s: float) -> LossTrial:
+        counts.append(count)
+        return LossTrial(min(next(paces), per_s), count)
+
+    monkeypatch.setattr(zero_loss_trials.ZeroLossTrials, "_made", made)
+    trials = zero_loss_trials.ZeroLossTrials(None, None, str)  # type: ignore[arg-type]
+    trials.at(200_000, 2)
+    assert trials.at(50_000, 45).sent == counts[-1] == 2_250_000
+
+
 def test_the_scale_of_the_path_holds_for_the_sheet(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.wants(64, 5000)
     bench.path.rate_scale = 10

@@ -60,7 +60,10 @@ class ZeroLossTrials:
         """
         if not self._most_per_s:
             self._most_per_s = self._made(FIRST, per_s).per_s
-        return self._made(max(1, round(min(per_s, self._most_per_s) * seconds)), per_s)
+        found = self._made(max(1, round(min(per_s, self._most_per_s) * seconds)), per_s)
+        # the first frames may have been slow, of a sender that stood still: its later trials would all be too short
+        self._most_per_s = max(self._most_per_s, found.per_s)
+        return found
 
     def judge_loss(self, trial: LossTrial) -> None:
         """End the check where a trial has lost frames: by who has lost them.
