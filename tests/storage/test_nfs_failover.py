@@ -191,6 +191,14 @@ def test_damage_is_nobodys_and_at_once(stacking: Stacking, files: Files) -> None
     assert files.read == 1
 
 
+@pytest.mark.parametrize("stays", [False, True])
+def test_damage_hides_no_failure_of_the_bond(stacking: Stacking, files: Files, stays: bool) -> None:
+    stacking.stays = stays
+    files.finds = [{"damaged": 2, "silent_s": 0.4 if stays else 3.3}]
+    with pytest.raises(CardFailure, match="dut uses enp1s0" if stays else "for 3300 ms, .*; 2 with another"):
+        survive()
+
+
 def test_a_client_without_a_connection_is_the_benchs_fault(stacking: Stacking, files: Files) -> None:
     assert stacking
     files.connection = None

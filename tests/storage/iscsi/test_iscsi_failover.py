@@ -276,3 +276,11 @@ def test_without_a_limit_the_sheet_is_silent(taken: Run, stacking: Stacking, dis
     with pytest.raises(SheetSilent, match=r"says nothing about limits\.failover_within_ms"):
         survive()
     assert disks.did == []
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_damage_hides_no_failure_of_the_bond(stacking: Stacking, disks: Disks, stays: bool) -> None:
+    stacking.stays = stays
+    disks.finds = [{"damaged": 1, "silent_s": 0.4 if stays else 3.3}]
+    with pytest.raises(CardFailure, match="dut uses enp1s0" if stays else "for 3300 ms, .*; 1 blocks with"):
+        survive()

@@ -327,3 +327,12 @@ def test_what_is_not_asked_for_is_not_applicable(taken: Run, disks: Disks, monke
     with pytest.raises(NotApplicable, match="peer runs freebsd"):
         library.connect_disks_over_two_paths()
     assert disks.did == [] and not taken.part(MultipathDisks).is_lost
+
+
+def test_damage_hides_no_path_that_carries_nothing(connected: Disks) -> None:
+    connected.finds, connected.mute = [{"damaged": 1, "silent_s": 30.1}], {"b"}
+    with pytest.raises(CardFailure, match=r"30100 ms.*\n.*0 of 10 pings answered"):
+        survive()
+    connected.mute = set()
+    with pytest.raises(Undecided, match="1 blocks with another content"):
+        survive()

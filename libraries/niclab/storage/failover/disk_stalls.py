@@ -29,6 +29,7 @@ def stall(
     words = f"no operation ended for {silent_ms:.0f} ms, the slowest took {slowest_ms:.0f} ms (with no "
     words += f"link failing up to {usual:.0f} ms), "
     words += f"{counts.failed} of {counts.reads + counts.written + counts.failed} failed; {session}"
+    words += f"; {counts.damaged} blocks with another content, such as {counts.example}" if counts.damaged else ""
     return Wait(
         subject=subject,
         event=event,

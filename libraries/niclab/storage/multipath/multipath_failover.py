@@ -170,11 +170,13 @@ class MultipathFailover:
         wait = stall(_SUBJECT, event, counts, usual, stood, session, Longest(1000 * LOST_WITHIN_S, LOST_SOURCE))
         self.run.notes.figure(wait.figure())
         self.links.say(f"{_SUBJECT}, {event}: {wait.found}")
-        if counts.damaged:
+        is_right = wait.outcome is Decision.MET and not wrong
+        if not is_right:
+            self._require_answers(path, wait.words)
+        if counts.damaged:  # it hides no failure
             require_whole(counts, _SUBJECT)
-        if wait.outcome is Decision.MET and not wrong:
+        if is_right:
             return Judgement([], [])
-        self._require_answers(path, wait.words)
         words = f"{wait.words}; pings over path {path.name} are answered"
         if wait.fails_by_itself:  # to try again would forget them
             raise Undecided(words)

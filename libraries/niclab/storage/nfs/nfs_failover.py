@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
+from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
@@ -91,7 +92,7 @@ class NfsFailover:
         wait = _silence(event, reads, tuple(each.ms for each in both.between(since, both.told())), limit)
         self.run.notes.figure(wait.figure())
         self.links.say(f"{_SUBJECT}, {event}: {wait.found}")
-        if reads.damaged:
+        if reads.damaged and wait.outcome is not Decision.MISSED and not elsewhere:  # it hides no failure
             raise Undecided(
                 f"{_SUBJECT} and the bonds: {reads.damaged} of {reads.reads} with another content, such as "
                 f"{reads.example}; expected that of the file; nobody knows where it happened"
@@ -111,6 +112,7 @@ def _silence(event: str, reads: ReadsOn, stood: tuple[int, ...], limit: Longest)
     silent_ms = 1000 * reads.silent_s
     words = f"no call was answered for {silent_ms:.0f} ms, {reads.failed} of {reads.reads + reads.failed} "
     words += f"failed{f', such as {reads.example}' if reads.failed and reads.example else ''}"
+    words += f"; {reads.damaged} with another content, such as {reads.example}" if reads.damaged else ""
     return Wait(
         subject=_SUBJECT,
         event=event,
