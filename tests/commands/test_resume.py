@@ -173,6 +173,38 @@ def test_the_interrupted_test_gets_the_words_of_the_console(killed: Path) -> Non
     assert "console-secret" not in (killed / "output.xml").read_text() + str(test)
 
 
+@pytest.fixture
+def killed_between(suites: Path) -> None:
+    """The kill is in the setup of a suite, before any test of it."""
+    setup = f"*** Settings ***\nSuite Setup    Evaluate    {KILL}\n"
+    (suites / "file1.robot").write_text(f"{setup}{THIRD}")
+
+
+@pytest.mark.usefixtures("killed_between")
+@pytest.mark.parametrize(
+    ("says", "verdict"),
+    [
+        (PANIC, "card-failure"),
+        (PANIC.replace("e1000e", "nvme"), "bench-fault"),
+        (PANIC.replace("2099", "2001"), ""),
+    ],
+    ids=["card", "another device", "before"],
+)
+def test_words_of_the_console_between_two_tests_are_of_the_run(
+    request: pytest.FixtureRequest, suites: Path, says: str, verdict: str
+) -> None:
+    killed: Path = request.getfixturevalue("killed")
+    assert read_so_far(killed / "evidence" / FILE).running == ""
+    (killed / "evidence" / "console-dut.log").write_text(f"2001-01-01T00:00:00.000Z old\n{says}")
+    (suites / "file1.robot").write_text(THIRD)
+    resume.run(killed)
+    own = [each for each in certificate(killed)["tests"] if each["name"] == "Last look at both kernels"]
+    assert [each["verdict"] for each in own] == [verdict] * bool(verdict)
+    if own:
+        said = "the run was killed between two tests; dut console since the last one; oops: BUG: kernel NULL"
+        assert said in own[0]["message"] and "console-secret" not in str(own)
+
+
 HARMLESS = """
 harmless_messages:
   - text: "Detected Hardware Unit Hang"

@@ -728,6 +728,7 @@ def test_a_continued_run_knows_what_an_earlier_last_look_found(
     taken.part(KernelWatch).begin()
     begun = last_look_check(taken.run_dir)
     assert begun is not None and "the run ended before its last look" in begun.message
+    assert begun.verdict is Verdict.CARD_FAILURE and begun.message.startswith(before.message)
     continued(taken)  # once more, before its last look
     taken.part(KernelWatch).begin()
     runs.release()

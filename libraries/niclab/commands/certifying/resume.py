@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from niclab.hosts.kernel import freebsd_trouble as of_freebsd
 from niclab.hosts.kernel import linux_trouble as of_linux
 from niclab.hosts.kernel.card_names import CardNames
 from niclab.hosts.kernel.dmesg import read_dmesg
-from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH
+from niclab.hosts.kernel.trouble import NOBODY_KNOWS, OF_THE_BENCH, ONLY_OF_THE_CARD, KernelTrouble
 from niclab.report.certificate.waived import kept_waivers
 from niclab.report.evidence import signature
 from niclab.report.evidence.continued import add_verdict, found_in, join_summaries, make_whole
@@ -45,7 +46,8 @@ from niclab.report.evidence.runfolder import (
     record_continuation,
 )
 from niclab.report.evidence.sums import OUTPUT_NAME
-from niclab.report.evidence.test_journal import FILE, SoFar, read_so_far
+from niclab.report.evidence.test_journal import FILE, EndedTest, SoFar, read_so_far
+from niclab.report.own_checks.last_look import earlier_findings, keep_last_look
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE
 from niclab.scope.waivers import require_current
@@ -53,6 +55,7 @@ from niclab.scope.waivers import require_current
 CONTINUE = certify.LISTENERS / "Continue.py"
 _PARTS = "outputs"
 _LINES = 40
+_CONSOLE = f"console-{Role.DUT.value}.log"
 _STAMP = re.compile(r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})Z (?P<text>.*)")
 
 
@@ -101,6 +104,8 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
     _keep_part(run_dir, evidence, before)
     record_continuation(run_dir, before.running)
     rc = 0
+    if is_left and not before.running:
+        _keep_words_between(call, run_dir, before)
     if is_left:
         options = [*call.options, "--prerunmodifier", f"{CONTINUE}:{evidence}"]
         rc = certify.run_robot(run_dir, options, stop=held.stop if held else None)
@@ -149,22 +154,51 @@ def _cut_torn_lines(evidence: Path) -> None:
 
 def _verdict_of_interrupted(call: _Call, evidence: Path, before: SoFar) -> str:
     """The message of the test during which the run was killed: whose it is, and what the dut's console said."""
+    said = _console_since(evidence / _CONSOLE, before.since)
+    found, _ = _troubles(call, said)
+    kind = KernelFailure if found else BenchFault
+    heard = "\n".join(said[-_LINES:]) or "(nothing)"
+    text = "the run was killed during this test, which is not repeated"
+    return _masked(call, f"{kind.__name__}: {text}{_words(found)}\ndut console since it began:\n{heard}")
+
+
+def _keep_words_between(call: _Call, run_dir: Path, before: SoFar) -> None:
+    """Keep the dut's words since the last test ended: no look has judged them, and the next one begins behind them."""
+    evidence, ends = run_dir / EVIDENCE_FOLDER, [_end_of(each) for each in before.ended.values() if each.start]
+    of_card, of_others = _troubles(call, _console_since(evidence / _CONSOLE, max(ends, default=None)))
+    said = "the run was killed between two tests; dut console since the last one"
+    found = [
+        kind(_masked(call, f"{said}{_words(each)}"))
+        for kind, each in ((KernelFailure, of_card), (BenchFault, of_others))
+        if each
+    ]
+    if found:
+        keep_last_look(evidence, found, earlier_findings(run_dir), over=False)
+
+
+def _end_of(test: EndedTest) -> datetime:
+    return datetime.fromisoformat(test.start).astimezone() + timedelta(seconds=test.seconds)
+
+
+def _troubles(call: _Call, said: Sequence[str]) -> tuple[list[KernelTrouble], list[KernelTrouble]]:
+    """The trouble that lines of the dut's console report: that of the card, and that of others."""
     dut = call.bench.server(Role.DUT)
-    said = _console_since(evidence / f"console-{Role.DUT.value}.log", before.since)
     read = of_freebsd.read_trouble if dut.os is OperatingSystem.FREEBSD else of_linux.read_trouble
     ports = [port.pci for port in call.bench.ports if port.role is Role.DUT]
     card = CardNames(frozenset(ports), frozenset({call.sheet.driver(dut.os).module}), frozenset())
-    troubles = read(read_dmesg("\n".join(said)))
-    of_others = NOBODY_KNOWS.keys() | OF_THE_BENCH
-    of_card = [each for each in troubles if card.are_in(each) and each.kind not in of_others]
-    found = [each for each in of_card if not call.sheet.calls_harmless(each.words)]
-    kind = KernelFailure if found else BenchFault
-    words = "".join(f"; {each.kind}: {each.words}" for each in found[:3])
+    troubles = [each for each in read(read_dmesg("\n".join(said))) if not call.sheet.calls_harmless(each.words)]
+    known = [each for each in troubles if each.kind not in NOBODY_KNOWS]
+    of_card = [each for each in known if card.are_in(each) and each.kind not in OF_THE_BENCH]
+    return of_card, [each for each in known if each not in of_card and each.kind not in ONLY_OF_THE_CARD]
+
+
+def _words(troubles: Sequence[KernelTrouble]) -> str:
+    return "".join(f"; {each.kind}: {each.words}" for each in troubles[:3])
+
+
+def _masked(call: _Call, text: str) -> str:
     secrets = Secrets(call.bench.secrets_file)
-    mask = Mask([secrets.get(name) for name in call.bench.secret_names])
-    heard = "\n".join(said[-_LINES:]) or "(nothing)"
-    text = f"the run was killed during this test, which is not repeated{words}\ndut console since it began:\n{heard}"
-    return mask(f"{kind.__name__}: {text}")
+    return Mask([secrets.get(name) for name in call.bench.secret_names])(text)
 
 
 def _console_since(log: Path, since: datetime | None) -> list[str]:

@@ -60,12 +60,13 @@ def last_look_check(run_dir: Path) -> TestRecord | None:
     file = run_dir / EVIDENCE_FOLDER / RESULT
     if not file.exists():
         return None
+    found = list[str]()
     try:
         is_over, found = _read(file)
         if not is_over:
             raise BenchFault("the run ended before its last look; expected a look after every change was undone")
     except BenchFault as fault:
-        found = [f"{BenchFault.__name__}: both kernels were not judged at the end: {fault}"]
+        found = [*found, f"{BenchFault.__name__}: both kernels were not judged at the end: {fault}"]
     return check_of_run(CHECK, found)
 
 
