@@ -11,7 +11,7 @@ from niclab.traffic.limits.limit import BUDGETS
 from niclab.traffic.runs import retransmissions
 
 SEGMENTS = 8_000.0
-"""Of a run: eight have too few for one in 5000, twelve have enough."""
+"""A run has so many: eight have too few for one in 5000, twelve have enough."""
 LIMIT = at_most(0.02, "sheet")
 PLAN = BUDGETS[Profile.QUICK].plan(1e-6)
 

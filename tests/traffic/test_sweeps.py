@@ -154,7 +154,7 @@ class TestSweep:
     def test_servers_without_cpu_time_for_small_messages_excuse_no_large_ones(
         self, bench: FakeBench, states: States
     ) -> None:
-        """Of six points, the four of small messages or small frames take all of a CPU: the limit is that of another."""
+        """Every other point, of small messages or another MTU, takes all of a CPU."""
 
         def rate(command: str) -> float:
             is_large = length(command) > 4096 and states.mtu() == 1500
