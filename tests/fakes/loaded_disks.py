@@ -46,7 +46,7 @@ class LoadedDisks:
         self._bench, self._good, self._loads = bench, good, 0
 
     def told(self) -> int:
-        """What the watch for standstills says: how much was done until now."""
+        """The answer of the watch for standstills: how much was done until now."""
         return len(self.did)
 
     def between(self, before: int, after: int) -> tuple[Stood, ...]:

@@ -177,9 +177,9 @@ def test_no_port_hides_what_another_one_fails(
     says: str,
 ) -> None:
     ports = Ports(clean, monkeypatch)
-    with pytest.raises(found, match=f"^{says}$") as caught:
+    with pytest.raises(found) as caught:
         ports.judge(*verdicts)
-    assert type(caught.value) is found and ports.asked == ["dut.p0", "dut.p1"]
+    assert type(caught.value) is found and str(caught.value) == says and ports.asked == ["dut.p0", "dut.p1"]
 
 
 @pytest.mark.parametrize(

@@ -415,7 +415,7 @@ class DriverPackage:
         return [f"{self.server.name}: {difference}"] if difference else []
 
     def _other_versions(self, loaded: LoadedModule | None, say: Say) -> tuple[list[str], list[str]]:
-        """What has a version that the sheet does not want of the driver, and what has one that cannot be compared."""
+        """Versions that the sheet does not want of the driver, and those that cannot be compared."""
         driver, target, card = self.driver, self.server, self.run.card
         lists = card.section(driver.version, f"versions of driver {driver.module}")
         found = {f"{target.name}: the module in memory": loaded.version if loaded else None, **self._port_versions()}
