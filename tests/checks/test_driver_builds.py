@@ -15,7 +15,7 @@ from DriverBuilds import DriverBuilds
 from DriverPackages import DriverPackages, Release
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.hosts.drivers.build_records import Build, BuildEnd, InstalledKernel
+from niclab.hosts.drivers.build_records import Build, BuildEnd, InstalledKernel, Source
 from niclab.hosts.errors import ModuleRefused
 from niclab.hosts.settings.settings_records import Package
 from niclab.run.run import Run
@@ -42,6 +42,7 @@ def settings(bench: FakeBench, taken: Run) -> FakeSettings:
 def dkms(bench: FakeBench, settings: FakeSettings) -> FakeBuilds:
     assert settings.packages == {}
     bench.dut.builds.of_package = (SOURCE,)
+    bench.ssh[Role.DUT].replies["dkms: "] = ""
     return bench.dut.builds
 
 
@@ -148,6 +149,35 @@ def test_a_driver_is_built_for_a_kernel_that_does_not_run(dkms: FakeBuilds) -> N
     dkms.known, dkms.by_itself = (RUNNING, OTHER), {OTHER.release}
     rebuild()
     assert dkms.calls == [f"again e1000e-3.8.7 {OTHER.release}"]
+
+
+@pytest.mark.parametrize("is_built", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_was_built_for_a_kernel_is_in_the_journal_before_it_goes(
+    bench: FakeBench, taken: Run, dkms: FakeBuilds, monkeypatch: pytest.MonkeyPatch, is_built: bool, fails: bool
+) -> None:
+    """The package's own undo builds nothing where the same version was installed before the run."""
+    dkms.known, dkms.by_itself = (RUNNING, OTHER), {OTHER.release}
+    dkms.installed = {OTHER.release} if is_built else set()
+    before, during = taken.journal.pending(), list[str]()
+    again = dkms.build_again
+
+    def interrupted(source: Source, release: str) -> None:
+        during.extend(each.action.command for each in taken.journal.pending() if each not in before)
+        again(source, release)
+        if fails:
+            raise BenchFault("dut: no answer")
+
+    monkeypatch.setattr(dkms, "build_again", interrupted)
+    bench.ssh[Role.DUT].commands.clear()
+    if fails:
+        with pytest.raises(BenchFault, match="no answer"):
+            rebuild()
+    else:
+        rebuild()
+    restoring = f"dkms: e1000e-3.8.7 for {OTHER.release} {'is' if is_built else 'is not'} installed"
+    assert during == [restoring] and restoring in bench.ssh[Role.DUT].commands
+    assert taken.journal.pending() == before
 
 
 @pytest.mark.parametrize("known", [(RUNNING,), (RUNNING, replace(OTHER, has_headers=False))])

@@ -63,6 +63,10 @@ class FakeBuilds:
         if release in self.by_itself:
             self.installed.add(release)
 
+    def restoring(self, source: Source, release: str) -> str:
+        is_installed = self.is_installed(source, release)
+        return f"dkms: {source} for {release} {'is' if is_installed else 'is not'} installed"
+
     def module_for(self, module: str, release: str) -> ModuleFile:
         assert module == "e1000e"
         return self.file if release == OTHER.release else self.running_file

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from fake_shell import Answer, FakeShell, Script
 
@@ -207,6 +210,44 @@ def test_each_system_names_its_own_package_of_headers(system: str, headers: str)
     assert kernel.headers == headers
 
 
+DKMS = """#!/bin/sh
+echo "$*" >> {0}/called
+case $1 in
+status) [ ! -e {0}/built ] || echo "niclabdrv/1.1, 6.1.0-56-amd64, x86_64: installed" ;;
+install) touch {0}/built ;;
+remove) rm {0}/built ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("was", [True, False])
+@pytest.mark.parametrize("is_built", [True, False])
+def test_the_undo_of_a_build_brings_back_what_there_was_and_runs_twice(
+    tmp_path: Path, was: bool, is_built: bool
+) -> None:
+    (tmp_path / "bin").mkdir()
+    tool = tmp_path / "bin" / "dkms"
+    tool.write_text(DKMS.format(tmp_path), encoding="utf-8")
+    tool.chmod(0o755)
+    (tmp_path / str(SOURCE)).mkdir()
+    (tmp_path / str(SOURCE) / "dkms.conf").touch()
+    if is_built:
+        (tmp_path / "built").touch()
+    state = "installed" if was else "added"
+    shown = f"niclabdrv/1.1, {KERNEL}, x86_64: {state}\n" if was else "niclabdrv/1.1: added\n"
+    command = host(status=shown).builds.restoring(SOURCE, KERNEL).replace("/usr/src", str(tmp_path))
+    path = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    for _ in range(2):
+        assert subprocess.run(["sh", "-c", command], env=path, check=False).returncode == 0
+        assert (tmp_path / "built").exists() is was
+    changed = [line for line in (tmp_path / "called").read_text().splitlines() if not line.startswith("status")]
+    wanted = "install" if was else "remove"
+    assert changed == ([] if was is is_built else [f"{wanted} -m niclabdrv -v 1.1 -k {KERNEL}"])
+    (tmp_path / str(SOURCE) / "dkms.conf").unlink()  # the package is gone, and dkms with it
+    tool.unlink()
+    assert subprocess.run(["sh", "-c", command], env=path, check=False).returncode == 0
+
+
 def test_a_server_without_dkms_is_a_fault() -> None:
     with pytest.raises(BenchFault, match="`dkms status` failed with exit status 127"):
         host(status=Answer(stderr="sh: dkms: not found\n", exit_status=127)).builds.is_installed(SOURCE, KERNEL)
@@ -221,6 +262,7 @@ def test_freebsd_builds_nothing() -> None:
         lambda: builds.is_installed(SOURCE, KERNEL),
         lambda: builds.build(SOURCE, KERNEL),
         lambda: builds.build_again(SOURCE, KERNEL),
+        lambda: builds.restoring(SOURCE, KERNEL),
         lambda: builds.module_for("oce", KERNEL),
         lambda: builds.remove_remaining(["x"]),
     ):

@@ -380,6 +380,7 @@ def builds(one: Server) -> None:
         partial(made.is_installed, source, "x"),
         partial(made.build, source, "x"),
         partial(made.build_again, source, "x"),
+        partial(made.restoring, source, "x"),
         partial(made.module_for, "oce", "x"),
         partial(made.remove_remaining, ["x"]),
     )
@@ -482,7 +483,7 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "queues.fields queues.set_fields queues.restoring_fields queues.frames": hash_fields,
     "queues.rules queues.add_rules queues.remove_rules queues.restoring_no_rules": flow_rules,
     "functions.count functions.set_count functions.functions functions.restoring": functions,
-    "builds.sources builds.kernels builds.is_installed builds.is_at_installation builds.build "
+    "builds.sources builds.kernels builds.is_installed builds.is_at_installation builds.build builds.restoring "
     "builds.build_again builds.module_for builds.files builds.remaining builds.remove_remaining": builds,
     "functions.set_vlan functions.set_spoof_check": functions,
     "system.reboot": down,

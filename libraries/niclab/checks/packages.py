@@ -11,7 +11,7 @@ from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts, VersionVerdict
 from niclab.card.driver_choice import required_version
 from niclab.checks.asked import Say
-from niclab.checks.dkms.built import require_built, require_built_for_others, require_nothing_left
+from niclab.checks.dkms.built import kept_builds, require_built, require_built_for_others, require_nothing_left
 from niclab.checks.driver import KernelVersion, reload
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
@@ -228,7 +228,8 @@ class DriverPackage:
             NotApplicable: The package brings its modules built, or no other kernel can be built for.
             Undecided: Nothing names the cause.
         """
-        require_built_for_others(self.server.host, self.entry.name, self.driver.module, say)
+        kept = kept_builds(self.run, self.server)
+        require_built_for_others(self.server.host, self.entry.name, self.driver.module, say, kept)
 
     def require_driver_of_package(self, release: Release | str, say: Say) -> None:
         """Check that the module is not the kernel's own, and that it and every port report the package's version.

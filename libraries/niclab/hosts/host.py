@@ -123,6 +123,9 @@ class HostBuilds(Protocol):
     def build_again(self, source: Source, release: str) -> None:
         """Let the host build what it builds by itself when a kernel is installed; what it had built before is gone."""
 
+    def restoring(self, source: Source, release: str) -> str:
+        """Return a command that has a source installed for a kernel, or not, as it is now; for the undo journal."""
+
     def module_for(self, module: str, release: str) -> ModuleFile: ...
     def files(self, sources: Sequence[Source]) -> tuple[str, ...]:
         """Return what the builds of these sources have left on the disk: folders, and modules of every kernel."""

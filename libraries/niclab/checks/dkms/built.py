@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import NoReturn
 
 from niclab.checks.asked import Say
+from niclab.core.undo import SLOW_DEADLINE_S
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.drivers.build_records import Build, BuildEnd, InstalledKernel, Source
 from niclab.hosts.host import Host
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.run.temporary import put_back
 
+Kept = Callable[[Source, str], AbstractContextManager[None]]
+"""Puts back what is built of a source for a kernel when its ``with`` block ends."""
 _CARDS = (BuildEnd.OF_DRIVER, BuildEnd.NO_SOURCE, BuildEnd.NOT_NEWER)
 
 
@@ -57,7 +64,24 @@ def _require_buildable(host: Host, package: str, source: Source, kernel: Install
     raise CardFailure(f"{subject} after the installation, and can build one; expected the package to do it")
 
 
-def require_built_for_others(host: Host, package: str, module: str, say: Say) -> None:
+def kept_builds(run: Run, server: Server) -> Kept:
+    """Return what has the journal put back the builds of a server.
+
+    Args:
+        run: The current run.
+        server: The server.
+    """
+
+    def kept(source: Source, release: str) -> AbstractContextManager[None]:
+        what, restoring = f"{source} is built again for {release}", server.host.builds.restoring(source, release)
+        return put_back(run, server, f"{server.name} builds", what, restoring, deadline_s=SLOW_DEADLINE_S)
+
+    return kept
+
+
+def require_built_for_others(
+    host: Host, package: str, module: str, say: Say, kept: Kept = lambda *_: nullcontext()
+) -> None:
     """Let the server build the driver as when a kernel is installed, for each that is installed and does not run.
 
     Args:
@@ -65,6 +89,7 @@ def require_built_for_others(host: Host, package: str, module: str, say: Say) ->
         package: Name of the package, which is installed.
         module: Name of the driver's module.
         say: Takes what was seen of each kernel.
+        kept: Puts back what was built for a kernel.
 
     Raises:
         CardFailure: The driver's source cannot be built, is not built by itself, or the module is of another kernel.
@@ -80,11 +105,14 @@ def require_built_for_others(host: Host, package: str, module: str, say: Say) ->
         if not kernel.has_headers:
             say(f"{host.name}: kernel {kernel.release} has no headers (package {kernel.headers})")
             continue
-        ends = [_build_again(host, package, source, kernel) for source in sources]
-        if BuildEnd.EXCLUDED in ends:
-            say(f"{host.name}: package {package} says that it is not for kernel {kernel.release}")
-            continue
-        _require_of_kernel(host, module, kernel)
+        with ExitStack() as undoing:
+            for source in sources:
+                undoing.enter_context(kept(source, kernel.release))
+            ends = [_build_again(host, package, source, kernel) for source in sources]
+            if BuildEnd.EXCLUDED in ends:
+                say(f"{host.name}: package {package} says that it is not for kernel {kernel.release}")
+                continue
+            _require_of_kernel(host, module, kernel)
         say(f"{host.name}: DKMS has built {module} for kernel {kernel.release}")
         seen += 1
     if not seen:

@@ -78,6 +78,13 @@ class LinuxBuilds(LinuxCommands):
             self._run(f"dkms remove -m {source.name} -v {source.version} -k {kernel}", timeout_s=SLOW_DEADLINE_S)
         self._try(f"dkms autoinstall -k {kernel}", timeout_s=SLOW_DEADLINE_S)
 
+    def restoring(self, source: Source, release: str) -> str:
+        words = f"-m {source.name} -v {source.version} -k {shlex.quote(release)}"
+        has = f"dkms status {words} 2> /dev/null | grep -q ': installed'"
+        if self.is_installed(source, release):  # one that is gone with its package cannot be built
+            return f"[ ! -e /usr/src/{source}/dkms.conf ] || {has} || dkms install {words}"
+        return f"! {has} || dkms remove {words}"
+
     def module_for(self, module: str, release: str) -> ModuleFile:
         return self._read(f"modinfo -k {shlex.quote(release)} {module_name(self.name, module)}", read_modinfo)
 
@@ -136,6 +143,10 @@ class FreeBsdBuilds:
 
     @not_available(_BUILT)
     def build_again(self, source: Source, release: str) -> None:
+        self._none(f"{source}, {release}")
+
+    @not_available(_BUILT)
+    def restoring(self, source: Source, release: str) -> str:
         self._none(f"{source}, {release}")
 
     @not_available(_BUILT)
