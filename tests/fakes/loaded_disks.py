@@ -46,11 +46,11 @@ class LoadedDisks:
         self._bench, self._good, self._loads = bench, good, 0
 
     def told(self) -> int:
-        """The answer of the watch for standstills: how much was done until now."""
+        """Return how much was done until now, as the answer of the watch for standstills."""
         return len(self.did)
 
     def between(self, before: int, after: int) -> tuple[Stood, ...]:
-        """The standstills between two answers of :meth:`told`."""
+        """Return the standstills between two answers of :meth:`told`."""
         begins = StorageLoad.RANDOM.value in self.did[before:after]
         return (*self.stood, *(self.stood_at_begin if begins else ()))
 

@@ -416,7 +416,7 @@ class DriverPackage:
         return [f"{self.server.name}: {difference}"] if difference else []
 
     def _other_versions(self, loaded: LoadedModule | None, say: Say) -> tuple[list[str], list[str]]:
-        """Versions that the sheet does not want of the driver, and those that cannot be compared."""
+        """Return what has a version that the sheet does not want of the driver, and whose cannot be compared."""
         driver, target, card = self.driver, self.server, self.run.card
         lists = card.section(driver.version, f"versions of driver {driver.module}")
         found = {f"{target.name}: the module in memory": loaded.version if loaded else None, **self._port_versions()}
