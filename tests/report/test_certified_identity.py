@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from niclab.bench.records import OperatingSystem
+from niclab.card import load_card
+from niclab.card.card_file import CARDS
 from niclab.files.repository import REPOSITORY
 from niclab.report.certificate.certified_identity import bench_of, unknown_of
+from niclab.report.certificate.unknown_facts import passed_over
 from niclab.report.evidence.inputs import Input, keep_inputs
 from niclab.report.evidence.runfolder import new_run
 from niclab.report.pages.content_rows import subject_rows
@@ -55,6 +60,33 @@ def test_unknown_facts_are_those_of_the_system_that_was_booted(run_dir: Path) ->
     of_linux = unknown_of(run_dir, {"called": {}})
     assert unknown_of(run_dir, {"called": {"dut": "debian13"}}) == of_linux
     assert unknown_of(run_dir, {"called": {"dut": "freebsd"}}) != of_linux
+
+
+def test_what_a_test_compares_and_nobody_knows_is_passed_over() -> None:
+    """The sheet knows the rings as delivered on FreeBSD, and not the largest ones, which the same test compares."""
+    found = list(passed_over(load_card("chelsio-t580-cr"), OperatingSystem.FREEBSD))
+    assert [text.partition(":")[0] for part, text in found if part == "DEL-01/rings"] == [
+        f"sheet chelsio-t580-cr does not know drivers.freebsd.rings.{ring}.max" for ring in ("rx", "tx")
+    ]
+    assert "DEL-01/rings" not in dict(passed_over(load_card("chelsio-t580-cr"), OperatingSystem.LINUX))
+
+
+@pytest.mark.parametrize(
+    ("fact", "field", "parts"),
+    [
+        ("change", "offloads.table.tso4.linux.change", {"DEL-01/offloads", "EMX-06/defaults"}),
+        ("actual_default", "drivers.linux.tunables.rx_frag_size.actual_default", {"DEL-01/tunables", "EMX-05"}),
+    ],
+)
+def test_a_fact_that_is_one_of_many_of_a_test_is_not_forgotten(
+    tmp_path: Path, fact: str, field: str, parts: set[str]
+) -> None:
+    text = (CARDS / "emulex-oce11102.yaml").read_text()
+    sheet = tmp_path / "emulex-oce11102.yaml"
+    sheet.write_text(re.sub(rf"^( +{fact}: )\w+$", r"\1{unknown: nobody said}", text, flags=re.MULTILINE))
+    for system, expected in ((OperatingSystem.LINUX, parts), (OperatingSystem.FREEBSD, set[str]())):
+        found = {part for part, text in passed_over(load_card(str(sheet)), system) if f" {field}: " in text}
+        assert found == expected
 
 
 @pytest.mark.parametrize(("facts", "shown"), [({"part_numbers": "SFN5122F-R7"}, "SFN5122F-R7"), ({}, "not recorded")])

@@ -14,13 +14,14 @@ from niclab.card import Card, unknown_facts
 
 _PARTS = {
     r"link\..+": ("CARD-04/link",),
-    r"rings\..+\.default": ("DEL-01/rings",),
+    r"rings\..+\.(default|max)": ("DEL-01/rings",),
     r"coalescing\.(adaptive_.+|.+\.default)": ("DEL-01/coalescing", "NFS-06/defaults"),
     r"coalescing\..+\.settable": ("SUS-08/coalescing",),
     r"pause\.(autoneg|rx|tx)": ("DEL-01/pause",),
-    r"channels\..+\.default": ("DEL-01/queues",),
+    r"channels\..+\.(default|max)": ("DEL-01/queues",),
     r"mtu\.min": ("SUS-08/mtu",),
-    r"offloads\.table\..+\.default": ("DEL-01/offloads", "EMX-06/defaults"),
+    r"offloads\.table\..+\.(default|change)": ("DEL-01/offloads", "EMX-06/defaults"),
+    r"(drivers\.linux\.)?tunables\..+\.actual_default": ("DEL-01/tunables", "EMX-05"),
     r"limits\.jumbo_tcp_fraction_of_line_rate": ("EMX-07/tcp-stream", "EMX-07/tcp-sendfile", "EMX-07/directions"),
     r"limits\.udp_fraction_of_line_rate": ("EMX-07/udp-stream", "EMX-07/directions"),
 }
@@ -28,6 +29,7 @@ _PARTS = {
 _OF_FREEBSD = "drivers.freebsd."
 _OF_DRIVER = re.compile(r"(rings|coalescing|channels)\.")
 """Sections that a sheet gives for each driver; outside the drivers they are those of Linux."""
+_OF_SYSTEM = re.compile(rf"\.({'|'.join(each.value for each in OperatingSystem)})\.")
 
 
 def passed_over(card: Card, system: OperatingSystem) -> Iterator[tuple[str, str]]:
@@ -39,6 +41,9 @@ def passed_over(card: Card, system: OperatingSystem) -> Iterator[tuple[str, str]
     """
     freebsd = system is OperatingSystem.FREEBSD
     for field, fact in unknown_facts(card):
+        named = _OF_SYSTEM.search(field)
+        if named is not None and named[1] != system.value:
+            continue
         own = field.removeprefix(_OF_FREEBSD)
         if _OF_DRIVER.match(own) and freebsd is not field.startswith(_OF_FREEBSD):
             continue
