@@ -27,6 +27,7 @@ from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.linux_host import LinuxHost
 from niclab.links import carrier
 from niclab.run.run import Run
+from niclab.run.watching import standstill
 from niclab.run.watching.kernel_watch import KernelWatch
 from niclab.settings import coalescing, pause, survival
 from niclab.settings.dut_ports import DutPort
@@ -76,7 +77,10 @@ def shell_of(card: Card, system: OperatingSystem) -> Any:
     return LinuxShell(driver_fakes.DRIVERS[card.driver(system).module](card))
 
 
-KERNEL_WATCH = SimpleNamespace(refusing=lambda _: nullcontext())
+PARTS = {
+    KernelWatch: SimpleNamespace(refusing=lambda _: nullcontext()),
+    standstill._Programs: SimpleNamespace(running=list),
+}
 
 
 class OnePort:
@@ -108,7 +112,7 @@ class OnePort:
             server_of=lambda _: server,
             server=lambda _: server,
             ports=lambda _: [PORT],
-            part=lambda kind: KERNEL_WATCH if kind is KernelWatch else kind(self.run),
+            part=lambda kind: PARTS[kind] if kind in PARTS else kind(self.run),
             current_test=None,
         )
         self.run = cast(Run, made)
