@@ -144,6 +144,13 @@ def test_a_counter_that_wraps_under_load_is_its_ports(port: Port, of_card: bool)
     assert f"{port.name} (0000:01:00.0) tx_bytes runs backwards, from 3" in found[0].text
 
 
+@pytest.mark.parametrize(("counter", "way"), [("rx_dropped", "rx"), ("tx_dropped", "tx")])
+def test_frames_lost_in_one_direction_are_a_part_of_those(counter: str, way: str) -> None:
+    """Of both directions together they were less than one in a hundred."""
+    (found,) = losses(DUT, looks(NEAR, **{counter: 12_000}))
+    assert f"lost 1.6 % of its frames ({way}) under full load" in found.text
+
+
 def test_congestion_is_none() -> None:
     assert losses(DUT, looks(NEAR, rx_dropped=500, rx_missed_errors=100)) == []
 
