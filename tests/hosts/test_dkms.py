@@ -248,6 +248,18 @@ def test_the_undo_of_a_build_brings_back_what_there_was_and_runs_twice(
     assert subprocess.run(["sh", "-c", command], env=path, check=False).returncode == 0
 
 
+def test_a_link_to_a_module_that_is_gone_remains(tmp_path: Path) -> None:
+    """As in weak-updates of a kernel, to what was built for another one."""
+    link, gone = tmp_path / "oce.ko", tmp_path / "gone.ko"
+    link.symlink_to(gone)
+
+    def shell(command: str) -> str:
+        return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+
+    server = LinuxHost(FakeShell({"for f in...": shell}), "dut")
+    assert server.builds.remaining([str(link), str(gone)]) == (str(link),)
+
+
 def test_a_server_without_dkms_is_a_fault() -> None:
     with pytest.raises(BenchFault, match="`dkms status` failed with exit status 127"):
         host(status=Answer(stderr="sh: dkms: not found\n", exit_status=127)).builds.is_installed(SOURCE, KERNEL)

@@ -101,7 +101,7 @@ class LinuxBuilds(LinuxCommands):
         if not files:
             return ()
         names = " ".join(shlex.quote(file) for file in files)
-        return tuple(self._run(f"for f in {names}; do [ ! -e $f ] || echo $f; done").split())
+        return tuple(self._run(f"for f in {names}; do [ ! -e $f -a ! -L $f ] || echo $f; done").split())
 
     def remove_remaining(self, files: Sequence[str]) -> None:
         inside = [file for file in files if file.startswith((f"{TREE}/", "/lib/modules/"))]
