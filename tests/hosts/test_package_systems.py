@@ -189,6 +189,12 @@ def test_what_is_no_list_of_files_is_no_answer(text: str) -> None:
         read_changed_files(text)
 
 
+@pytest.mark.parametrize("text", ["..?......    /lib/y.ko\n", "?????????    /lib/y.ko\n"])
+def test_a_file_that_could_not_be_read_is_no_unchanged_one(text: str) -> None:
+    with pytest.raises(ReadError, match="expected a file whose content could be read"):
+        read_changed_files(text)
+
+
 def test_time_mode_and_owner_of_a_file_say_nothing_of_its_content() -> None:
     text = ".M....G..    /etc/x\n.......T.    /lib/y.ko\nUnsatisfied dependencies for be2net-modules-1-1.x86_64:\n"
     assert read_changed_files(text) == ()

@@ -358,7 +358,7 @@ def read_changed_files(text: str) -> tuple[ChangedFile, ...]:
     itself calls its configuration (``c``), documentation (``d``) or left to be made (``g``) are left out.
 
     Raises:
-        ReadError: A line is none of these.
+        ReadError: A line is none of these, or the content of a file could not be read.
     """
     found = list[ChangedFile]()
     for number, line in filled(text):
@@ -368,6 +368,8 @@ def read_changed_files(text: str) -> tuple[ChangedFile, ...]:
                 continue
             raise unreadable("rpm -V", f"line {number}", line, "nine marks or 'missing', a kind, and a file")
         is_missing = match["marks"] == "missing"
+        if match["kind"] is None and match["marks"][2] == "?":
+            raise unreadable("rpm -V", f"line {number}", line, "a file whose content could be read (no third mark '?')")
         if match["kind"] is None and (is_missing or match["marks"][2] == "5"):
             found.append(ChangedFile(match["file"], is_missing))
     return tuple(found)
