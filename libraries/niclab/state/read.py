@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from niclab.hosts.errors import unreadable
@@ -153,13 +153,14 @@ def _names(subject: str) -> Callable[[Table, list[str]], None]:
 
 
 def _packages(table: Table, lines: list[str]) -> None:
-    table["packages"] = {}
+    found = defaultdict[str, set[str]](set)
     for line in lines:
         fields = line.split("\t")
         if len(fields) != 3:
             raise unreadable(_KIND, "packages", line, "a status, a name and a version")
         if fields[0].startswith("ii"):
-            table["packages"][fields[1]] = fields[2]
+            found[fields[1]].add(fields[2])  # of some, such as kernels, several versions are installed
+    table["packages"] = {name: ", ".join(sorted(versions)) for name, versions in found.items()}
 
 
 def _sums(table: Table, lines: list[str]) -> None:
