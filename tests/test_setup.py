@@ -216,6 +216,10 @@ class TestCertify:
         status, said, printed = self.run(house, "certify", "all", red="*two*")
         assert len(said) == 4 and status == 1 and "red, and a gate: two, dut freebsd, peer linux" in printed
 
+    def test_a_call_that_names_nothing_certifies_nothing_and_is_red(self, house: Path) -> None:
+        status, said, printed = self.run(house, "certify")
+        assert (status, said) == (2, []) and "expected default, next or all" in printed
+
     def test_a_wrong_word_is_refused(self, house: Path) -> None:
         status, said, printed = self.run(house, "certify", "defualt")
         assert (status, said) == (2, []) and "defualt; expected default, next or all" in printed
