@@ -111,7 +111,8 @@ def test_names_and_pairs() -> None:
         shown(
             "@ sysctl\nnet/core/rmem_max\t212992\nnet/ipv4/conf/bond0/arp_ignore\t1\nnet/ipv4/conf/all/rp_filter\t0\n",
             "@ modules\ne1000e\n@ processes\niperf3\niperf3\n@ files\n",
-            "@ packages\nii \tethtool\t1:6.1-1\nrc \told\t1\nii \tkernel\t2\nii \tkernel\t1\n@ sums\n123 45 /etc/default/grub\n",
+            "@ packages\nii \tethtool\t1:6.1-1\nrc \told\t1\nii \tkernel\t2\nii \tkernel\t1\n",
+            "@ sums\n123 45 /etc/default/grub\n",
             "@ cmdline\n/proc/cmdline\troot=/dev/vda1 quiet\n@ interrupts\nenp1s0\t0-1\n",
             "@ steering\n/sys/class/net/enp1s0/queues/rx-0/rps_cpus\t0\n",
         )

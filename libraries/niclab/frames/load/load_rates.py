@@ -28,7 +28,7 @@ LOST: Mapping[str, Sequence[str]] = {
     "rx_packets": ("rx_missed_errors", "rx_dropped"),
     "tx_packets": ("tx_dropped",),
 }
-"""Counters of each direction that may grow: frames for which there was no room are congestion, and TCP sends them again."""
+"""Counters of each direction that may grow: frames without room are congestion, and TCP sends them again."""
 
 
 @dataclass(frozen=True)
