@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import logging
 from dataclasses import replace
 from itertools import cycle
@@ -422,6 +423,19 @@ class TestTriage:
             "dut.p0 to peer.p0, tso-off, without it, baseline",
             "dut.p0 to peer.p0, tso-off, with it, baseline",
         ]
+
+    def test_runs_of_which_more_were_discarded_than_counted_prove_neither_worse(
+        self, bench: FakeBench, accepted: States
+    ) -> None:
+        made = itertools.count()
+
+        def rate(_: str) -> float:
+            bench.ssh[Role.PEER].stood += "stood 700\n" if next(made) % 3 else ""
+            return 40.0 if accepted.tso() else 25.6
+
+        accepted.rate = rate
+        with pytest.raises(Undecided, match="expected no more discarded than counted"):
+            ask("tso-off")
 
     def test_other_releases_are_a_hint(
         self, bench: FakeBench, accepted: States, monkeypatch: pytest.MonkeyPatch

@@ -168,6 +168,7 @@ class _Asked:
         made: Sequence[_Made],
     ) -> EffectAnswer:
         run, measured, name = self.run, self.measured[load], f"{factor.name} under iSCSI"
+        counted = [each.run for each in made]
         without = figures_of([each.run for each in made if each.variant == WITHOUT])
         whole = Measurement(
             test=f"{measured.ends.name}, {name}, {WORDS[load]}",
@@ -191,8 +192,8 @@ class _Asked:
             pairs=tuple(pairs),
             runs=tuple((each.variant, each.run) for each in made),
             before=measured.before,
-            hindrances=measured.hindrances([each.run for each in made]),
-            compared=kept_figures.compare_each(run, whole, factor.name, figures, plan),
+            hindrances=measured.hindrances(counted),
+            compared=kept_figures.compare_each(run, whole, factor.name, figures, plan, counted),
             doubts=binding(without, ceilings(run, measured), Binding.TARGET).doubts,
         )
 

@@ -220,7 +220,7 @@ def ask(
         runs=tuple(runs.made),
         before=measured.before,
         hindrances=measured.hindrances(asker.runs),
-        compared=kept_figures.compare(measured, effect, order, figures, asker.plan),
+        compared=kept_figures.compare(measured, effect, order, figures, asker.plan, asker.runs),
     )
 
 

@@ -18,6 +18,8 @@ from niclab.stats.questions import Direction, Outcome
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.limits.accepted_baseline import Against
 from niclab.traffic.limits.measured_path import MeasuredPath
+from niclab.traffic.runs import discarded
+from niclab.traffic.runs.traffic_run import TrafficRun
 from niclab.traffic.tools.tool import Order
 
 METRICS: Mapping[Figure, tuple[str, str]] = {
@@ -51,6 +53,7 @@ def compare(
     order: Order,
     variants: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
     plan: SamplingPlan,
+    runs: Sequence[TrafficRun],
 ) -> tuple[Compared, ...]:
     """Add the samples of each variant to the run folder, and compare them with their baseline.
 
@@ -60,6 +63,7 @@ def compare(
         order: What is sent, and for how long.
         variants: Settings and figures of each variant, by name.
         plan: How many runs at least and at most, and the confidence.
+        runs: All that were made for both variants.
 
     Raises:
         BenchFault: When the conditions or a baseline cannot be read.
@@ -75,7 +79,7 @@ def compare(
         taken=now(),
         key=measured.key(order),
     )
-    return compare_each(measured.run, whole, effect.name, variants, plan)
+    return compare_each(measured.run, whole, effect.name, variants, plan, runs)
 
 
 def compare_each(
@@ -84,6 +88,7 @@ def compare_each(
     name: str,
     variants: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
     plan: SamplingPlan,
+    runs: Sequence[TrafficRun],
 ) -> tuple[Compared, ...]:
     """Add the samples of each variant to the run folder, and compare them with their baseline.
 
@@ -93,6 +98,7 @@ def compare_each(
         name: Name of the effect.
         variants: Settings and figures of each variant, by name.
         plan: How many runs at least and at most, and the confidence.
+        runs: All that were made for both variants.
 
     Raises:
         BenchFault: When a baseline cannot be read.
@@ -105,5 +111,5 @@ def compare_each(
         measurement = whole.model_copy(update=changed)
         against = Against.stored(run, measurement, plan)
         add(run.run_dir, measurement)
-        compared.append(Compared(variant, against.result(values), against.text))
+        compared.append(Compared(variant, discarded.bounded(against.result(values), runs), against.text))
     return tuple(compared)
