@@ -72,6 +72,8 @@ class Dut(ScriptedDut):
         daemon = f"{folder}/bin/daemon/iscsid 60 </dev/null >/dev/null 2>&1 & echo $! > $4; : > {folder}/socket"
         # as a real one, which is itself long before it listens: a child of the shell has the shell's name at first
         daemon += '; c=; until [ "$c" = iscsid ]; do read -r c < "/proc/$!/comm"; done'
+        # the kernel shows its command line a moment later
+        daemon += '; c=; until [ "$c" ]; do read -r c < "/proc/$!/cmdline" || :; done'
         self.program("iscsid", daemon)
         self.program(
             "iscsiadm",
