@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from niclab.commands.results.history import NOT_RECORDED, fill, open_store
+from niclab.commands.results.history import NOT_RECORDED, fill, is_certified, open_store
 from niclab.core.verdict import BenchFault
 from niclab.report import now, write_atomically
 from niclab.report.evidence.runfolder import DEMONSTRATION
@@ -16,7 +16,6 @@ from niclab.report.pages.page import page_of
 from niclab.report.store.results_store import StoredRun
 
 PAGE = "all-cards.html"
-_CERTIFIED = "CERTIFIED"
 
 
 def run(results: Path, page: Path | None = None) -> int:
@@ -43,15 +42,16 @@ def run(results: Path, page: Path | None = None) -> int:
 
 
 def _newest(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The newest run of each card on each system, plan and bench: by card, the newest first.
+    """The newest run of each card, by its serial number, on each system, plan and bench: by sheet, the newest first.
 
-    A run that ended before it knew the system is one until a later run of the card, plan and bench.
+    A run that ended before it knew system or serial number is one until a later run of the sheet, plan and bench.
     """
     newest: dict[tuple[str, ...], StoredRun] = {}
     for each in runs:
         place = (each.card, each.plan, each.bench)
-        newest.pop((*place, NOT_RECORDED), None)
-        newest[*place, each.system] = each
+        for unknown in [key for key in newest if key[:3] == place and (NOT_RECORDED in key or not key[-1])]:
+            del newest[unknown]
+        newest[*place, each.system, each.serials] = each
     by_card: dict[str, list[StoredRun]] = defaultdict(list)
     for each in sorted(newest.values(), key=lambda each: each.started, reverse=True):
         by_card[each.card].append(each)
@@ -60,7 +60,7 @@ def _newest(runs: Sequence[StoredRun]) -> list[StoredRun]:
 
 def _content(runs: Sequence[StoredRun]) -> Content:
     newest = _newest(runs)
-    certified = sum(each.verdict == _CERTIFIED for each in newest)
+    certified = sum(map(is_certified, newest))
     cards = {each.card for each in newest}
     return Content(
         title="All cards",
@@ -70,7 +70,7 @@ def _content(runs: Sequence[StoredRun]) -> Content:
         headline=f"{certified} of {len(newest)} certified",
         look="good" if certified == len(newest) else "bad",
         reasons=(),
-        summary=("A row is the newest run of a card on a system, plan and bench.",),
+        summary=("A row is the newest run of a card, by its serial number, on a system, plan and bench.",),
         parts=(
             Part(
                 "Newest runs",
@@ -88,10 +88,11 @@ def _content(runs: Sequence[StoredRun]) -> Content:
 
 
 def _row(newest: StoredRun, runs: Sequence[StoredRun]) -> Row:
-    of_card = [each for each in runs if (each.card, each.system) == (newest.card, newest.system)]
-    certified = [each for each in of_card if each.verdict == _CERTIFIED]
+    own = (newest.card, newest.serials, newest.system)
+    of_card = [each for each in runs if (each.card, each.serials, each.system) == own]
+    certified = list(filter(is_certified, of_card))
     last = f"last certified {certified[-1].started[:10]}" if certified else "never certified"
-    look = "pass" if newest.verdict == _CERTIFIED else "card-failure"
+    look = "pass" if is_certified(newest) else "card-failure"
     return Row(
         (
             Cell(newest.card, newest.serials),
