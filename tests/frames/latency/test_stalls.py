@@ -183,6 +183,26 @@ def test_the_card_that_loses_frames_is_to_blame(judged: Any, monkeypatch: pytest
         judged([LOSSY] * 2, stood=[("dut stood",), ("dut stood",)])
 
 
+@pytest.mark.parametrize(
+    ("loses", "verdict", "says"),
+    [
+        (CardFailure("dut.p0 lost 3 frames"), CardFailure, "dut.p0 lost 3 frames"),
+        (Undecided("nobody knows"), BenchFault, "sends late without the card"),
+        (None, BenchFault, "sends late without the card"),
+    ],
+)
+def test_a_late_peer_hides_no_card_that_loses_frames(
+    judged: Any, monkeypatch: pytest.MonkeyPatch, loses: Exception | None, verdict: type[Exception], says: str
+) -> None:
+    def lossy(*_: object) -> None:
+        if loses is not None:
+            raise loses
+
+    monkeypatch.setattr(stalls.delivery, "once_in_order", lossy)
+    with pytest.raises(verdict, match=says):
+        judged([RoundTrips(GOOD.trips_us, _late(LateAt.ASKER).late, 1)], culprit=Culprit.PEER)
+
+
 @pytest.mark.parametrize("found", [_late(LateAt.ASKER), LOSSY])
 def test_a_server_that_stood_still_is_asked_again(judged: Any, found: RoundTrips) -> None:
     assert "again, as dut stood" in judged([found, GOOD], stood=[("dut stood",)])[0]

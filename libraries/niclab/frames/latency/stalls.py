@@ -14,7 +14,7 @@ from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
-from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame
 from niclab.frames import delivery
 from niclab.frames.blame.frame_findings import Culprit
 from niclab.frames.blame.loop import TriedPort
@@ -156,7 +156,7 @@ def judge(
         find_loser: Is called where some were lost on servers that kept running; raises if it finds who loses frames.
 
     Raises:
-        CardFailure: An answer lay in the dut.
+        CardFailure: An answer lay in the dut, or it loses frames.
         BenchFault: The peer's port or a switch sends late, also past the card.
         Undecided: A server stood still, or the datagram may have lain in either server, or was lost where nobody knows.
     """
@@ -175,9 +175,13 @@ def judge(
     if stood and (asker or unknown or lost):
         raise Undecided("\n".join([*(_trouble(run, each).text for each in asker), *unknown, *lost, *stood]))
     sure, unproven = _charged(run, asker, tried)
+    if not any(each.of_card for each in sure) and lost:  # a late peer hides no card that loses frames
+        try:
+            find_loser()
+        except (NotApplicable, Undecided):
+            blame(sure)
+            raise
     blame(sure)
-    if lost:
-        find_loser()
     if unproven or unknown or lost:
         raise Undecided("\n".join([*unproven, *unknown, *lost]))
 
