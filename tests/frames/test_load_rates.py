@@ -146,7 +146,7 @@ def test_a_counter_that_wraps_under_load_is_its_ports(port: Port, of_card: bool)
 
 @pytest.mark.parametrize(("counter", "way"), [("rx_dropped", "rx"), ("tx_dropped", "tx")])
 def test_frames_lost_in_one_direction_are_a_part_of_those(counter: str, way: str) -> None:
-    """Of both directions together they were less than one in a hundred."""
+    """They were less than one in a hundred of both directions together."""
     (found,) = losses(DUT, looks(NEAR, **{counter: 12_000}))
     assert f"lost 1.6 % of its frames ({way}) under full load" in found.text
 
