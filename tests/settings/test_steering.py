@@ -31,7 +31,10 @@ INTERRUPTS = """           CPU0       CPU1
 
 
 class Files:
-    """The kernel's files of the dut. ``deaf``: that take every value and keep their own; ``fixed``: that refuse all."""
+    """The kernel's files of the dut.
+
+    ``deaf``: that take every value and keep their own; ``fixed``: that refuse all, by the words of ``refuses``.
+    """
 
     def __init__(self, bench: FakeBench) -> None:
         self.content = {"/proc/sys/net/core/rps_sock_flow_entries": "0", "/proc/interrupts": INTERRUPTS}
@@ -43,6 +46,7 @@ class Files:
             self.content |= {f"{queues}/tx-{number}/xps_cpus": "3" for number in (0, 1)}
         self.deaf: set[str] = set()
         self.fixed: set[str] = set()
+        self.refuses = "/bin/sh: 1: echo: echo: I/O error"
         self.written: list[str] = []
         self.shell = ssh = bench.ssh[Role.DUT]
         ssh.replies |= {"cat /proc/irq": self._cat, "cat /proc/interrupts": self._cat, "cat /sys": self._cat}
@@ -64,7 +68,7 @@ class Files:
     def _echo(self, command: str) -> str | Result:
         for value, file in re.findall(r"echo (\S+) > (\S+)", re.sub(r"[';]", "", command)):
             if file in self.fixed:
-                return Result(command, 1, None, "", "/bin/sh: 1: echo: echo: I/O error\n", 0.01)
+                return Result(command, 1, None, "", f"{self.refuses}\n", 0.01)
             self.written.append(file)
             if file not in self.deaf:
                 self.content[file] = value
@@ -124,16 +128,26 @@ def test_what_is_taken_and_not_done_is_red(files: Files, kind: Kind, file: str) 
     assert f"shows {file} '{files.content[file]}' when set to '" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "/bin/sh: 1: echo: echo: I/O error",
+        "/bin/sh: line 1: echo: write error: Input/output error",
+        "sh: write error: Input/output error",
+    ],
+    ids=["dash", "bash", "busybox"],
+)
 @pytest.mark.parametrize("cpus", [{0, 1}, {0}])
 def test_an_interrupt_that_the_kernel_moves_for_nobody_is_not_applicable(
-    bench: FakeBench, files: Files, taken: Run, monkeypatch: pytest.MonkeyPatch, cpus: set[int]
+    bench: FakeBench, files: Files, taken: Run, monkeypatch: pytest.MonkeyPatch, cpus: set[int], said: str
 ) -> None:
+    files.refuses = said
     monkeypatch.setattr(bench.dut, "cpu_times", lambda: CpuTimes(dict.fromkeys(cpus, CpuTime(0, 0, 0, 1, 0, 0, 0, 0))))
     files.fixed.add("/proc/irq/24/smp_affinity_list")
     before, pending = dict(files.content), taken.journal.pending()
     port = taken.bench.port("dut.p0")
     with (
-        pytest.raises(NotApplicable, match=r"^dut: the kernel moves no interrupt of enp1s0: .*I/O error"),
+        pytest.raises(NotApplicable, match=f"^dut: the kernel moves no interrupt of enp1s0: {said}"),
         steered(taken, port, Kind.IRQ, [0]),
     ):
         pass

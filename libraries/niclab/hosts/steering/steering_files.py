@@ -24,7 +24,8 @@ from niclab.hosts.steering.steering_kinds import SteeringKind
 
 RFS_ENTRIES, RFS_FLOWS = 32768, 2048
 """Documentation/networking/scaling.rst: suggested for a server that is moderately busy, and that over 16 queues."""
-_UNMOVED = "I/O error"
+_UNMOVED = ("I/O error", "Input/output error")
+"""EIO of a file: dash calls every error of ``echo`` so; bash and busybox say the words of the system."""
 
 
 class SteeringFiles:
@@ -91,7 +92,7 @@ class SteeringFiles:
             NotApplicable: It takes none.
         """
         complaint = self.write(values) if self._kind is SteeringKind.IRQ else ""
-        if _UNMOVED in complaint:
+        if any(words in complaint for words in _UNMOVED):
             raise NotApplicable(f"{self._name}: the kernel moves no interrupt of {iface}: {complaint[:200]}")
 
     def restoring(self, values: Mapping[str, str]) -> str:
