@@ -70,6 +70,8 @@ class QueueCard:
     ignored_port_bits: int = 0
     rules_stay: bool = False
     rule_lost: bool = False
+    doubles: frozenset[int] = frozenset()
+    """Flows that come by another queue as well."""
     kills_ruled: bool = False
 
     vectors: str = "{iface}-TxRx-{queue}"
@@ -212,6 +214,7 @@ class QueueCards:
                     came.queues[number] = queue
                 else:
                     came.unnoted.add(number)
+            came.moved |= card.doubles
             card.raise_interrupts(list(came.queues.values()))
             card.counted[0] += 3 + card.miscounts
             self.sent.append(one)

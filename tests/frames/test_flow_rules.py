@@ -60,6 +60,7 @@ def test_a_sound_card_is_green_and_left_as_it_was(made: Made, ends: bool, on: bo
         ({"rules_stay": True}, r"without rules again: 8 flows without a rule were moved, "),
         ({"rules_stay": True, "rules_end_when_up": True}, r"after down and up: 8 flows without a rule were moved, "),
         ({"forgets_when_up": True}, r"after down and up: 8 flows with a rule came by other queues than it says"),
+        ({"doubles": frozenset({3})}, r"with rules: 1 flows came by two queues, flow 3 is one; expected frames of a"),
         ({"kills_ruled": True}, r"with rules: 8 flows with a rule never came, each was sent 3 times, and all others"),
     ],
 )
@@ -99,6 +100,20 @@ def test_rules_that_are_left_are_red(made: Made) -> None:
     cards.rules_left = True
     cards.remove_rules = lambda _: None  # type: ignore[method-assign,assignment,return-value]
     assert "rules of flows are left when removed; expected none" in failure()
+
+
+def test_flows_that_come_with_a_rule_alone_are_undecided(made: Made) -> None:
+    """Nobody knows which queue they come by without one."""
+    cards = made(spoilt(loses=frozenset({500})))
+    add = cards.add_rules
+
+    def comes(iface: str, rules: Any) -> Any:
+        cards.cards[iface].loses = frozenset()
+        return add(iface, rules)
+
+    cards.add_rules = comes  # type: ignore[method-assign]
+    with pytest.raises(Undecided, match="without rules: 1 of 512 flows never came"):
+        check()
 
 
 def test_flows_that_come_no_more_are_undecided(made: Made) -> None:

@@ -175,6 +175,18 @@ def test_a_hash_by_another_key_is_red(made: Made) -> None:
     assert "flows came by another queue than its key predicts, port " in said
 
 
+@pytest.mark.parametrize("check", [SPREAD, TABLE, CHANGES, KEY, FIELDS])
+def test_a_frame_that_comes_by_two_queues_is_red(made: Made, check: Checks) -> None:
+    made(lambda: QueueCard(doubles=frozenset({7})))
+    assert re.search(r"1 flows came by two queues, flow 7 is one; expected frames of a flow by one", failure(check))
+
+
+def test_a_frame_that_comes_by_two_queues_as_ports_are_not_hashed_is_red(made: Made) -> None:
+    """Fields that are addresses and ports as delivered are set to the addresses alone."""
+    made(lambda: QueueCard(doubles=frozenset({7}), fields=dict.fromkeys(FlowKind, ADDRESSES | PORTS)))
+    assert "udp4 by destination, source: 1 flows came by two queues, flow 7 is one" in failure(FIELDS)
+
+
 def test_fields_that_are_taken_and_not_in_force_are_red(made: Made) -> None:
     made(lambda: QueueCard(ignores_fields=True))
     assert "udp4 by destination, destination port, source, source port: 512 of 512 flows came unevenly" in failure(

@@ -155,6 +155,7 @@ def _compare(
     findings: Findings,
 ) -> None:
     flows, came = exchanged
+    findings.judge_moved(what, came)
     assert shown.key is not None  # what is unpredictable is not judged
     wrong = list[str]()
     for flow, queue in sorted(came.queues.items()):
@@ -224,6 +225,7 @@ def _judge_fields(
         if fields[port] >= PORTS:
             findings.judge_spread(what, came, flows.count, port.shown().shares)
             continue
+        findings.judge_moved(what, came)
         counts = Counter(came.queues.values())
         if len(counts) > 1:
             said = f"flows between the same addresses came by queues {sorted(counts)}"

@@ -97,6 +97,8 @@ class _Judging:
         before = self._came("without rules")
         if not before.queues:
             raise NotApplicable(f"{self._port.place}: no flow came whose queue the driver has noted")
+        self._findings.judge_moved(f"{self._port.place}: without rules", before)
+        self._findings.judge_lost(f"{self._port.place}: without rules", before, self._flows.count)
         hits, misses = self._rules(before)
         attempt = self._port.host.add_rules(self._port.dut.iface, [*hits.values(), *misses.values()])
         shown = list(attempt.now.values())
@@ -134,6 +136,7 @@ class _Judging:
 
     def _compare(self, what: str, before: Came, hits: Rules, misses: Rules) -> None:
         came, place = self._came(what), f"{self._port.place}: {what}"
+        self._findings.judge_moved(place, came)
         wrong = {True: list[str](), False: list[str]()}
         for flow, queue in sorted(came.queues.items()):
             wanted = hits[flow].queue if flow in hits else before.queues.get(flow, queue)

@@ -90,7 +90,7 @@ class Findings:
             by_ports: Are the flows hashed by their ports? If not they need not come by every queue.
         """
         counts = Counter(came.queues.values())
-        self._judge_moved(what, came)
+        self.judge_moved(what, came)
         if strange := {queue: number for queue, number in sorted(counts.items()) if queue not in shares}:
             queues = _queues(shares)
             self.problems.append(f"{what}: flows came by other queues, {_counted(strange)}; the table has {queues}")
@@ -127,7 +127,7 @@ class Findings:
             queue: The queue of the whole table.
         """
         counts = Counter(came.queues.values())
-        self._judge_moved(what, came)
+        self.judge_moved(what, came)
         others = {other: number for other, number in sorted(counts.items()) if other != queue}
         if others:
             self.problems.append(f"{what}: flows came by other queues, {_counted(others)}; expected all by {queue}")
@@ -138,7 +138,13 @@ class Findings:
         else:
             self.judge_lost(what, came, count)
 
-    def _judge_moved(self, what: str, came: Came) -> None:
+    def judge_moved(self, what: str, came: Came) -> None:
+        """Judge flows whose frames came by two queues: by one of them they are wrong, whatever the other is.
+
+        Args:
+            what: Port and flows, for messages.
+            came: What came.
+        """
         if came.moved:
             said = f"{len(came.moved)} flows came by two queues, flow {min(came.moved)} is one"
             self.problems.append(f"{what}: {said}; expected frames of a flow by one")
