@@ -82,7 +82,8 @@ def test_a_refused_key_is_an_answer_and_one_that_is_not_offered_is_none(words: s
     [
         ("be2net, bnx2x, cxgb4, sfc", [0, 1, 2, 3] * 32, 4, "default || ethtool -X eth0 equal 4"),
         ("igb", [n * 4 // 128 for n in range(128)], 4, "default || ethtool -X eth0 equal 4"),
-        ("ixgbe of the 82599", list(range(16)) * 8, 63, "default || ethtool -X eth0 equal 16"),
+        ("ixgbe of the 82599", list(range(16)) * 8, 63, "equal 16"),
+        ("equal parts for fewer queues by somebody", [0, 1] * 64, 4, "equal 2"),
         ("igb with parts that do not fit", [n * 6 // 128 for n in range(128)], 6, "default || ethtool -X eth0 equal 6"),
         ("weights of somebody", [0] * 96 + [2] * 32, 4, "weight 96 0 32"),
     ],

@@ -113,18 +113,20 @@ class LinuxQueues(LinuxCommands):
         """A command that puts the table back.
 
         ethtool cannot write single entries. A table that gives each queue the same part is put back by ``default``;
-        where the kernel's default has more queues than the driver's table may name (ixgbe of the 82599: 16 of up to 63)
-        by ``equal``. igb's own pattern differs from that, its parts do not.
+        one that names fewer queues than the port has by ``equal``, as the kernel's default names all (Linux 6.1,
+        ethtool/ioctl.c, ethtool_set_rxfh()): that of ixgbe's 82599 (16 of up to 63), or one that somebody has set.
+        igb's own pattern differs from both, its parts do not.
 
         Raises:
             BenchFault: The parts differ, and the entries do not follow each other as weights make them.
         """
-        table, name = self.receive_hash(iface).table, interface_name(self.name, iface)
+        shown, name = self.receive_hash(iface), interface_name(self.name, iface)
+        table = shown.table
         counts = Counter(table)
         queues = max(table) + 1
         if len(counts) == queues and max(counts.values()) - min(counts.values()) <= 1:
-            command = f"ethtool -X {name} default || ethtool -X {name} equal {queues}"
-            return self._or_unchanged(command, self._show(iface))
+            default = f"ethtool -X {name} default || " if queues == shown.rings else ""
+            return self._or_unchanged(f"{default}ethtool -X {name} equal {queues}", self._show(iface))
         if list(table) != sorted(table):
             raise BenchFault(
                 f"{self.name}: the indirection table of {iface} has a pattern that ethtool cannot put back: "
