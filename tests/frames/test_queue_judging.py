@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from niclab.core.verdict import BenchFault, CardFailure, KernelFailure, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames.queues.chi_square import chi_square, chi_square_upper_tail
 from niclab.frames.queues.flow_agents import Came, link_local
 from niclab.frames.queues.flow_content import ports_of
@@ -145,28 +145,6 @@ def test_a_problem_of_the_card_comes_before_what_is_undecided() -> None:
         findings.end()
     assert str(caught.value).splitlines()[0].endswith("flows came by other queues, queue 0: 8; expected all by 1")
     assert "never came" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("error", "text", "notes"),
-    [
-        (CardFailure("dut.p0: it did not come back"), "moved\ndut.p0: it did not come back", ["as it ended"]),
-        (BenchFault("dut: no answer"), "moved", ["as it ended", "dut: no answer"]),
-        (CardFailure("moved\nnever came"), "moved\nnever came", ["as it ended"]),
-    ],
-)
-def test_no_end_of_a_check_hides_what_was_found_before(error: Exception, text: str, notes: list[str]) -> None:
-    error.add_note("as it ended")
-    with pytest.raises(CardFailure) as caught, Findings(problems=["moved"]):
-        raise error
-    assert (str(caught.value), caught.value.__notes__) == (text, notes)
-
-
-@pytest.mark.parametrize("error", [CardFailure("late"), KernelFailure("oops"), BenchFault("no answer")])
-def test_an_end_without_findings_is_its_own(error: Exception) -> None:
-    with pytest.raises(type(error)) as caught, Findings(problems=["moved"] if type(error) is KernelFailure else []):
-        raise error
-    assert caught.value is error
 
 
 @pytest.mark.parametrize(("missing", "verdict"), [(0, None), (1, Undecided), (64, Undecided), (65, CardFailure)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from niclab.core.verdict import BenchFault, CardFailure, KernelFailure, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import NotApplicable, Undecided, fail_with
 from niclab.frames.queues.chi_square import chi_square, chi_square_upper_tail
 from niclab.frames.queues.flow_agents import ATTEMPTS, Came
 
@@ -37,8 +37,8 @@ def flows_for(entries: int, queues: int) -> int:
 class Findings:
     """The problems of a card, and what could not be decided. ``noting``: ports whose driver has noted queues.
 
-    As a context it ends the check, also where a question after the findings is not applicable or cannot be decided,
-    or another failure or a fault of the bench ends it: that hides none of them.
+    As a context it ends the check, also where a question after the findings is not applicable or cannot be decided:
+    that hides none of them.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -54,19 +54,6 @@ class Findings:
         if isinstance(error, Undecided) and self.problems:
             self.undecided.append(str(error))
             self.end()
-        if isinstance(error, CardFailure | BenchFault) and not isinstance(error, KernelFailure):
-            self._end_after(error)
-
-    def _end_after(self, error: CardFailure | BenchFault) -> None:
-        if all(problem in str(error) for problem in self.problems):
-            return  # there are none, or it is the end of these findings
-        self.problems += [str(error)] if isinstance(error, CardFailure) else []
-        try:
-            self.end()
-        except CardFailure as failure:
-            for note in getattr(error, "__notes__", []) + ([str(error)] if isinstance(error, BenchFault) else []):
-                failure.add_note(note)
-            raise
 
     def end(self) -> None:
         """End the check.
