@@ -172,11 +172,7 @@ class SwitchedPath:
 
         def problems(answered: int) -> list[Trouble]:
             carried = [after.since(then) for after, then in zip(self._carried(), carried_before, strict=True)]
-            counted = [
-                difference(then, after, f"{run.switch.name}: port of {port.name}")
-                for port, then, after in zip(self._ends, before, self._counted(), strict=True)
-            ]
-            return count_differences(self._ends, carried, counted, answered)
+            return count_differences(self._ends, carried, self._counted_since(before), answered)
 
         def require_agreement(answered: int) -> None:
             blame(persistent_problems(lambda: problems(answered), within=COUNTED_WITHIN_S, every=0.5))
@@ -216,6 +212,12 @@ class SwitchedPath:
         run = self._run
         return [run.switch.ports.counters(switch_ports.switch_port(run, port)) for port in self._ends]
 
+    def _counted_since(self, before: list[PortCounters]) -> list[dict[str, int]]:
+        return [
+            difference(then, now, f"{self._run.switch.name}: port of {port.name}")
+            for port, then, now in zip(self._ends, before, self._counted(), strict=True)
+        ]
+
     def _carried(self) -> list[Carried]:
         def carried(port: Port) -> Carried:
             shown = self._run.server_of(port).host.counts.statistics(self._run.interface(port))
@@ -254,11 +256,7 @@ class SwitchedPath:
 
     def _kept(self, before: list[PortCounters]) -> list[str]:
         """The frames of each end that the switch has received and not passed on to the other."""
-        counted = [
-            difference(then, now, f"{self._run.switch.name}: port of {port.name}")
-            for port, then, now in zip(self._ends, before, self._counted(), strict=True)
-        ]
-        found = list[str]()
+        counted, found = self._counted_since(before), list[str]()
         for port, here, there in zip(self._ends, counted, reversed(counted), strict=True):
             received = here["in_unicast"] + here["in_broadcast"]
             passed = there["out_unicast"] + there["out_broadcast"]
