@@ -38,19 +38,23 @@ def longest(allowed: Allowed, connection: SessionConnection) -> Longest:
     return Longest(2 * allowed.limit_ms + timer_ms, source)
 
 
-def judged(wait: Wait, elsewhere: Sequence[str]) -> Judgement:
+def judged(wait: Wait, elsewhere: Sequence[str], require_whole: Callable[[], object]) -> Judgement:
     """Return the judgement of a wait while a link of the bonds changed.
 
     Args:
         wait: The wait.
         elsewhere: The bonds that do not use the right link then.
+        require_whole: Is called where nothing is proven: damage hides no failure.
 
     Raises:
         Undecided: Something failed by itself, within the limit: to try again would forget it.
     """
     missed, unknown = ([wait.words] if wait.outcome is each else [] for each in (Decision.MISSED, Decision.UNDECIDED))
     found = Judgement([*missed, *elsewhere], unknown)
-    if wait.fails_by_itself and not found.proven:
+    if found.proven:
+        return found
+    require_whole()
+    if wait.fails_by_itself:
         raise Undecided("\n".join(found.possible))
     return found
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role
 from niclab.card import StorageLoad
-from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
@@ -110,9 +109,7 @@ class DisksFailover:
     def _judged(self, wait: Wait, counts: LoadCounts, elsewhere: list[str]) -> Judgement:
         self.run.notes.figure(wait.figure())
         self.links.say(f"{_SUBJECT}, {wait.event}: {wait.found}")
-        if counts.damaged and wait.outcome is not Decision.MISSED and not elsewhere:  # it hides no failure
-            require_whole(counts, _WHAT)
-        return judged(wait, elsewhere)
+        return judged(wait, elsewhere, lambda: require_whole(counts, _WHAT) if counts.damaged else None)
 
 
 def _became(before: SessionConnection, after: SessionConnection | None) -> str:

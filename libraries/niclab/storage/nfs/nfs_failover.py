@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
-from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import pause
 from niclab.links.upper.bonds import Bonds
@@ -92,12 +91,7 @@ class NfsFailover:
         wait = _silence(event, reads, tuple(each.ms for each in both.between(since, both.told())), limit)
         self.run.notes.figure(wait.figure())
         self.links.say(f"{_SUBJECT}, {event}: {wait.found}")
-        if reads.damaged and wait.outcome is not Decision.MISSED and not elsewhere:  # it hides no failure
-            raise Undecided(
-                f"{_SUBJECT} and the bonds: {reads.damaged} of {reads.reads} with another content, such as "
-                f"{reads.example}; expected that of the file; nobody knows where it happened"
-            )
-        return judged(wait, elsewhere)
+        return judged(wait, elsewhere, lambda: _require_whole(reads))
 
     def _connection(self, export: NfsExport) -> SessionConnection:
         found = connection.between(self.run, Role.PEER, export.here, (export.there, PORT))
@@ -106,6 +100,14 @@ class NfsFailover:
                 f"{export.here}: no TCP connection with {export.there}:{PORT} while it reads; expected one"
             )
         return found
+
+
+def _require_whole(reads: ReadsOn) -> None:
+    if reads.damaged:
+        raise Undecided(
+            f"{_SUBJECT} and the bonds: {reads.damaged} of {reads.reads} with another content, such as "
+            f"{reads.example}; expected that of the file; nobody knows where it happened"
+        )
 
 
 def _silence(event: str, reads: ReadsOn, stood: tuple[int, ...], limit: Longest) -> Wait:
