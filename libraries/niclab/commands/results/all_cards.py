@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from niclab.commands.results.history import NOT_RECORDED, fill, is_certified, open_store
+from niclab.commands.results.history import NOT_RECORDED, fill, open_store
 from niclab.core.verdict import BenchFault
 from niclab.report import now, write_atomically
 from niclab.report.evidence.runfolder import DEMONSTRATION
 from niclab.report.pages.blocks import Cell, Content, Part, Row, Table
+from niclab.report.pages.content import is_certified
 from niclab.report.pages.page import page_of
 from niclab.report.store.results_store import StoredRun
 
@@ -60,7 +61,7 @@ def _newest(runs: Sequence[StoredRun]) -> list[StoredRun]:
 
 def _content(runs: Sequence[StoredRun]) -> Content:
     newest = _newest(runs)
-    certified = sum(map(is_certified, newest))
+    certified = sum(is_certified(each.verdict) for each in newest)
     cards = {each.card for each in newest}
     return Content(
         title="All cards",
@@ -90,9 +91,9 @@ def _content(runs: Sequence[StoredRun]) -> Content:
 def _row(newest: StoredRun, runs: Sequence[StoredRun]) -> Row:
     own = (newest.card, newest.serials, newest.system)
     of_card = [each for each in runs if (each.card, each.serials, each.system) == own]
-    certified = list(filter(is_certified, of_card))
+    certified = [each for each in of_card if is_certified(each.verdict)]
     last = f"last certified {certified[-1].started[:10]}" if certified else "never certified"
-    look = "pass" if is_certified(newest) else "card-failure"
+    look = "pass" if is_certified(newest.verdict) else "card-failure"
     return Row(
         (
             Cell(newest.card, newest.serials),

@@ -15,7 +15,7 @@ from niclab.report.evidence.runfolder import CERTIFICATE_FILE, DEMONSTRATION, RU
 from niclab.report.pages.blocks import Cell, Content, Part, Pictures, Row, Table, Words
 from niclab.report.pages.chart_parts import COLOURS
 from niclab.report.pages.charts import ChartLine, LineChart, Point
-from niclab.report.pages.content import CERTIFIED, WAIVED
+from niclab.report.pages.content import is_certified
 from niclab.report.pages.page import page_of
 from niclab.report.store.results_store import FILE, NEWEST, ResultsStore, StoredFigure, StoredRun
 from niclab.stats.interval import t_interval
@@ -153,20 +153,15 @@ def _point(x: int, samples: Sequence[float]) -> Point:
     return Point(x, fmean(samples), interval.low, interval.high)
 
 
-def is_certified(run: StoredRun) -> bool:
-    """Is the card of a run certified, with waivers or without?"""
-    return run.verdict in (CERTIFIED, WAIVED)
-
-
 def _content(card: str, runs: Sequence[StoredRun], charts: Sequence[LineChart]) -> Content:
-    certified = sum(map(is_certified, runs))
+    certified = sum(is_certified(each.verdict) for each in runs)
     rows = tuple(
         Row(
             (
                 Cell(str(number), each.started[:10]),
                 Cell(each.run, f"plan {each.plan}, bench {each.bench}"),
                 Cell(each.software, each.system),
-                Cell(each.verdict, "", "pass" if is_certified(each) else "card-failure"),
+                Cell(each.verdict, "", "pass" if is_certified(each.verdict) else "card-failure"),
             )
         )
         for number, each in enumerate(runs, start=1)
@@ -178,7 +173,7 @@ def _content(card: str, runs: Sequence[StoredRun], charts: Sequence[LineChart]) 
         window_title=f"History of {card}",
         banner=DEMONSTRATION if any(each.subject == DEMONSTRATION for each in runs) else "",
         headline=f"{certified} of {len(runs)} runs certified",
-        look="good" if is_certified(runs[-1]) else "bad",
+        look="good" if is_certified(runs[-1].verdict) else "bad",
         reasons=(),
         summary=(f"Last run: {runs[-1].verdict}.",),
         parts=(

@@ -44,6 +44,11 @@ Round trips a second are the latency's inverse.
 """
 
 
+def is_certified(verdict: str) -> bool:
+    """Is a card with the verdict of a certificate certified, with waivers or without?"""
+    return verdict in (CERTIFIED, WAIVED)
+
+
 def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None = None) -> Content:
     """Return what is said.
 
@@ -51,7 +56,7 @@ def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None 
         certificate: Content of ``certificate.json``.
         charts: The charts that it names -> their SVG.
     """
-    certified = certificate["verdict"] in (CERTIFIED, WAIVED)
+    certified = is_certified(certificate["verdict"])
     clean = certified and certificate["verdict"] != WAIVED
     demonstration = certificate["subject"] == DEMONSTRATION
     title = "Certificate of qualification" if certified else "Qualification record"
