@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from typing import NoReturn
 
 from niclab.checks.asked import Say
@@ -79,9 +79,7 @@ def kept_builds(run: Run, server: Server) -> Kept:
     return kept
 
 
-def require_built_for_others(
-    host: Host, package: str, module: str, say: Say, kept: Kept = lambda *_: nullcontext()
-) -> None:
+def require_built_for_others(host: Host, package: str, module: str, say: Say, kept: Kept) -> None:
     """Let the server build the driver as when a kernel is installed, for each that is installed and does not run.
 
     Args:
