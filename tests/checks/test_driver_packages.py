@@ -273,6 +273,13 @@ def test_one_place_that_runs_another_driver_is_wrong(bench: FakeBench, settings:
     assert str(caught.value) == f"dut: {words}, package e1000e-modules is 3.8.7"
 
 
+def versions_differ(bench: FakeBench, run: Run) -> None:
+    """The sheet says that the module has another version than its package."""
+    bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
+    bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.7"]}\n'))
+    run.card = bench.load()[1]
+
+
 @pytest.mark.parametrize("built_in", [False, True])
 @pytest.mark.parametrize("differs", [False, True])
 def test_a_package_that_leaves_the_kernels_module_in_use_is_wrong(
@@ -281,9 +288,7 @@ def test_a_package_that_leaves_the_kernels_module_in_use_is_wrong(
     """Every version agrees: vmxnet3 has one of its own in the kernel, oce on FreeBSD another than its package."""
     assert settings.packages == {}
     if differs:
-        bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
-        bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.7"]}\n'))
-        taken.card = bench.load()[1]
+        versions_differ(bench, taken)
     runs(bench, "3.8.7")
     file = None if built_in else f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko"
     bench.dut.file = replace(bench.dut.file, filename=file, built_in=built_in)
@@ -301,9 +306,7 @@ def test_a_package_whose_module_is_not_the_one_in_memory_is_wrong(
     """Every version agrees: the kernel's own may be in memory still, or come out of an old initramfs."""
     assert settings.packages == {}
     if differs:
-        bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
-        bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.7"]}\n'))
-        taken.card = bench.load()[1]
+        versions_differ(bench, taken)
     runs(bench, "3.8.7")
     words = "is of another build than /lib"
     if where == "build":

@@ -256,19 +256,17 @@ class DriverPackage:
             raise BenchFault(f"{said}; expected no other module in its place")
         if package.module_version_differs:
             other, doubts = self._other_versions(loaded, say)
-            problems += other
-            fail_with(problems or self._other_build(loaded, on_disk), doubts)
-            return
-        wanted = self.version(release)
-        found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
-        found |= self._port_versions()
-        say(f"{target.name}: {found}, {on_disk.filename}")
-        problems += [
-            f"{target.name}: {what} has version {version}, package {package.name} is {wanted}"
-            for what, version in found.items()
-            if version != wanted
-        ]
-        fail_with(problems or self._other_build(loaded, on_disk))
+        else:
+            wanted, doubts = self.version(release), list[str]()
+            found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
+            found |= self._port_versions()
+            say(f"{target.name}: {found}, {on_disk.filename}")
+            other = [
+                f"{target.name}: {what} has version {version}, package {package.name} is {wanted}"
+                for what, version in found.items()
+                if version != wanted
+            ]
+        fail_with([*problems, *other] or self._other_build(loaded, on_disk), doubts)
 
     def require_kernel_driver_known(self) -> None:
         """Skip where the sheet names no driver that comes with the kernel: nothing is left when the package is gone.
