@@ -375,10 +375,10 @@ class FakeHost:
         self._answer()
         shown = self.shell(show) if show else ""
         try:
-            return KernelLook(self.dmesg_mark(), self.dmesg_since(mark), False, shown, self.kernel_s())
+            return KernelLook(self.dmesg_mark(), self.dmesg_since(mark), False, shown, self.kernel_s(), False)
         except LogCut as cut:
             lost = not cut.booted
-            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown, self.kernel_s(), lost=lost)
+            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown, self.kernel_s(), lost)
 
     def says(self, *lines: str, level: int | None = None) -> None:
         """The kernel writes lines into its log."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from niclab.core.verdict import BenchFault
 
@@ -45,7 +45,7 @@ class KernelLook:
     booted: bool
     shown: str
     at_s: float | None
-    lost: bool = field(default=False, kw_only=True)
+    lost: bool
 
 
 class LogCut(BenchFault):

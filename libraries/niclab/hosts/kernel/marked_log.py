@@ -81,7 +81,7 @@ class MarkedLog(HostCommands, ABC):
         except LogCut as cut:
             lines, booted, lost = cut.lines, cut.booted, not cut.booted
         at_s = next((line.seconds for line in lines if line.text.strip() == token), None)
-        return KernelLook(new, _before(lines, token), booted, shown, at_s, lost=lost)
+        return KernelLook(new, _before(lines, token), booted, shown, at_s, lost)
 
     def _since(self, mark: KernelLogMark, boot_id: str, log: str) -> tuple[KernelLine, ...]:
         if boot_id != mark.boot_id:

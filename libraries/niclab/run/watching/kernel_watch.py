@@ -229,7 +229,7 @@ class KernelWatch:
         self._go_on(server, looked, max(0, due - boots), heard=listens)
         found = self._charge(server, troubles, "; ".join(incidents), is_silent=is_silent)
         is_lost = looked is not None and looked.lost and not (listens and server.description.console is not None)
-        return [*found, *self._of_lost_lines(server, place, lines)] if is_lost else found
+        return [*found, *self._of_lost_lines(server, place, lines, troubles)] if is_lost else found
 
     def _is_read(self, server: Server) -> bool:
         """Has nothing been asked of the server since its kernel's words were read and judged, a moment ago?"""
@@ -250,7 +250,7 @@ class KernelWatch:
         shown = carriers.note_look(server.role, began_s, asked)
         ports.note_shown(server.role, shown)
         console = _console_mark(server)
-        return _Looked(asked.mark, asked.lines, asked.booted, shown, asked.at_s, console, lost=asked.lost)
+        return _Looked(asked.mark, asked.lines, asked.booted, shown, asked.at_s, asked.lost, console)
 
     def _show_ports(self, role: Role, command: str) -> str:
         """The kernel's words come with the state of the ports: the look after the test need not ask again."""
@@ -280,13 +280,18 @@ class KernelWatch:
             lines = lines[boots[0] :] if boots else ()
         return lines, len(boots)
 
-    def _of_lost_lines(self, server: Server, place: _Place, lines: Sequence[KernelLine]) -> list[Undecided]:
-        """Return what is to be said of lines that a log has lost. What excuses an error, no console need have shown."""
+    def _of_lost_lines(
+        self, server: Server, place: _Place, lines: Sequence[KernelLine], known: Sequence[KernelTrouble]
+    ) -> list[Undecided]:
+        """Return what is to be said of lines that a log has lost. What excuses an error, no console need have shown.
+
+        ``known``: the trouble that the lines report which it still has.
+        """
         if server.description.console is None:
             said = "its kernel's log has lost lines since it was last read, and it has no console that shows them"
             wanted = "a log that holds all of a test (Linux: log_buf_len=4M, FreeBSD: kern.msgbufsize)"
             return [Undecided(f"{server.name}: {said}; expected {wanted}")]
-        heard, known = self._heard(server, place)[0], self._troubles(server, (), lines)
+        heard, _ = self._heard(server, place)
         alone = [each for each in self._troubles(server, heard, lines) if each not in known]
         why = "its log has lost lines that may excuse it"
         return [Undecided(f"{each}; {why}") for each in self._charge(server, alone, "", is_silent=False)]
