@@ -192,6 +192,11 @@ class Interface:
     permanent_mac: str | None = None
 
     @property
+    def own_mac(self) -> str | None:
+        """Its permanent MAC address, also where a bond gives it another one."""
+        return self.permanent_mac or self.mac
+
+    @property
     def ipv4(self) -> list[str]:
         """Its IPv4 addresses with their prefix, as ``198.18.10.1/24``."""
         return [f"{one.address}/{one.prefix_length}" for one in self.addresses if "." in one.address]

@@ -91,7 +91,7 @@ class Inventories:
             "driver version": info.version,
             "firmware": info.firmware,
             "interface": None if _IN_ORDER_OF_FINDING.fullmatch(name) else name,
-            "MAC address": shown.permanent_mac or shown.mac,
+            "MAC address": shown.own_mac,
         }
         rings, channels = _where_shown(host.settings.rings, iface), _where_shown(host.settings.channels, iface)
         chosen = {"rings": _counts(rings), "queues": _counts(channels)}

@@ -44,7 +44,7 @@ class CardFacts:
     def _addresses(self) -> str:
         """The MAC addresses of the card, which no other of its kind has."""
         shown = self._run.shown(self._run.ports(Role.DUT))
-        return ", ".join(f"{port.key} {each.permanent_mac or each.mac}" for port, each in shown.items())
+        return ", ".join(f"{port.key} {each.own_mac}" for port, each in shown.items())
 
     def _note_untried(self) -> None:
         server, ports = self._run.server(Role.DUT), self._run.ports(Role.DUT)
