@@ -96,12 +96,9 @@ class Collected:
             yield
         except KernelFailure:
             raise
-        except CardFailure as failure:
-            self.problems.append(str(failure))
-            self._noted += getattr(failure, "__notes__", [])
-        except Undecided as doubt:
-            self.doubts.append(str(doubt))
-            self._noted += getattr(doubt, "__notes__", [])
+        except (CardFailure, Undecided) as error:
+            (self.problems if isinstance(error, CardFailure) else self.doubts).append(str(error))
+            self._noted += getattr(error, "__notes__", [])
         except (BenchFault, NotApplicable) as error:
             self._noted.append(str(error))
             self._fail_with(self.doubts if isinstance(error, NotApplicable) else [])

@@ -79,6 +79,7 @@ def over_range(run: Run, ring: str, show: Show, not_back: NotBack) -> None:
             with judged.one():
                 links += _link_not_back(dut, f"ring {name} was changed", not_back)
     blame([*(Trouble(text, of_card=True) for text in judged.problems), *links])
+    judged.end()
 
 
 @dataclass(frozen=True)
