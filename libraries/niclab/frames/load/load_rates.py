@@ -24,10 +24,7 @@ LEAST_OF_WANTED = 0.1
 """Assumption: a second in which a port carries less than this part of what it must carry on average is a stall."""
 MOST_LOST = 0.01
 """Assumption: TCP that loses more than one frame in a hundred is no longer held back by the line alone."""
-LOST: Mapping[str, Sequence[str]] = {
-    "rx_packets": ("rx_missed_errors", "rx_dropped"),
-    "tx_packets": ("tx_dropped",),
-}
+LOST: Mapping[str, Sequence[str]] = {"rx": ("rx_missed_errors", "rx_dropped"), "tx": ("tx_dropped",)}
 """Counters of each direction that may grow: frames without room are congestion, and TCP sends them again."""
 
 
@@ -160,12 +157,12 @@ def losses(port: Port, looks: Sequence[LoadLook]) -> list[TooManyLost]:
     if gained.rx_errors:
         said = f"counted {gained.rx_errors} rx_errors under full load; expected none; either end of its cable, or the"
         found.append(TooManyLost(port.trouble(f"{said} cable, may have damaged them").text, Culprit.TOOL))
-    for packets, names in LOST.items():
+    for way, names in LOST.items():
         counted = {name: getattr(gained, name) for name in names}
-        lost, carried = sum(counted.values()), getattr(gained, packets)
+        lost, carried = sum(counted.values()), getattr(gained, f"{way}_packets")
         if lost > MOST_LOST * (carried + lost):
             named = ", ".join(f"{count} {name}" for name, count in counted.items() if count)
-            share = f"{100 * lost / (carried + lost):.1f} % of its frames ({packets[:2]}) under full load ({named})"
+            share = f"{100 * lost / (carried + lost):.1f} % of its frames ({way}) under full load ({named})"
             said = f"lost {share}; expected at most {100 * MOST_LOST:g} %"
             found.append(TooManyLost(port.trouble(said).text, culprit_of(port)))
     return found

@@ -97,8 +97,9 @@ class _Judging:
         before = self._came("without rules")
         if not before.queues:
             raise NotApplicable(f"{self._port.place}: no flow came whose queue the driver has noted")
-        self._findings.judge_moved(f"{self._port.place}: without rules", before)
-        self._findings.judge_lost(f"{self._port.place}: without rules", before, self._flows.count)
+        what = f"{self._port.place}: without rules"
+        self._findings.judge_moved(what, before)
+        self._findings.judge_lost(what, before, self._flows.count)
         hits, misses = self._rules(before)
         attempt = self._port.host.add_rules(self._port.dut.iface, [*hits.values(), *misses.values()])
         shown = list(attempt.now.values())
