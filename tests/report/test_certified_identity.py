@@ -89,6 +89,16 @@ def test_a_fact_that_is_one_of_many_of_a_test_is_not_forgotten(
         assert found == expected
 
 
+def test_a_largest_number_of_queues_that_nobody_knows_is_passed_over(tmp_path: Path) -> None:
+    text = (CARDS / "emulex-oce11102.yaml").read_text()
+    sheet = tmp_path / "emulex-oce11102.yaml"
+    sheet.write_text(text.replace("combined: {max: 16,", "combined: {max: {unknown: nobody said},"))
+    found = [
+        text for part, text in passed_over(load_card(str(sheet)), OperatingSystem.LINUX) if part == "DEL-01/queues"
+    ]
+    assert any(" channels.combined.max: " in each for each in found)
+
+
 @pytest.mark.parametrize(("facts", "shown"), [({"part_numbers": "SFN5122F-R7"}, "SFN5122F-R7"), ({}, "not recorded")])
 def test_the_part_number_is_what_the_card_said(facts: dict[str, str], shown: str) -> None:
     rows = dict(subject_rows({**CERTIFICATE, "facts": {**CERTIFICATE["facts"], **facts}}))
