@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TextIO
 
 import pytest
 
 import niclab
+from niclab.core import wait
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.traffic.runs import turns
@@ -55,25 +60,35 @@ def test_who_came_first_has_the_first_turn(lock: Path) -> None:
     assert order == list(range(8)) and tickets(lock) == []
 
 
-def test_the_deadline_is_that_of_one_measurement_and_not_of_all_that_wait(lock: Path) -> None:
-    def measure() -> None:
-        with turns.turn_to_measure():
-            time.sleep(0.4)
+@pytest.fixture
+def others(lock: Path) -> Iterator[list[TextIO]]:
+    """Three runs that came before: their tickets, which they hold."""
+    lock.with_name("lock.queue").mkdir()
+    with contextlib.ExitStack() as held:
+        files = [held.enter_context((lock.with_name("lock.queue") / f"{number:020}").open("w")) for number in range(3)]
+        for file in files:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield files
 
-    threads = [threading.Thread(target=measure) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    until(lambda: len(tickets(lock)) == 4, within=10, what="all to wait", every=0.005)
-    with turns.turn_to_measure(within_s=1.0):
-        pass
-    for thread in threads:
-        thread.join()
-    with (
-        turns.turn_to_measure(),
-        pytest.raises(BenchFault, match="the end of another run's measurement"),
-        turns.turn_to_measure(within_s=0.2),
-    ):
-        pass
+
+@pytest.mark.parametrize("ends_s", [0.9, 1.2])
+def test_the_deadline_is_that_of_one_measurement_and_not_of_all_that_wait(
+    others: list[TextIO], monkeypatch: pytest.MonkeyPatch, ends_s: float
+) -> None:
+    now_s, ended = 0.0, 0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s, ended
+        now_s += seconds
+        while ended < len(others) and now_s >= (ended + 1) * ends_s:
+            Path(others[ended].name).unlink()
+            ended += 1
+
+    monkeypatch.setattr(wait, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
+    in_time = contextlib.nullcontext() if ends_s < 1 else pytest.raises(BenchFault, match="end of another run's measur")
+    with in_time, turns.turn_to_measure(within_s=1.0):
+        assert now_s >= 3 * ends_s
+    assert (ended == 3) is (ends_s < 1)
 
 
 @pytest.mark.parametrize("waits", [True, False])
