@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import random
 import socket
 import sys
 import time
@@ -166,7 +165,7 @@ class Panel:
             except BlockingIOError:
                 break
             frame = frame.ljust(MIN_FRAME_BYTES, b"\0")
-            if is_lost or (loss and random.random() < loss):
+            if is_lost or (loss and end.loss.takes_one(loss)):
                 end.dropped += 1
                 continue
             start = max(arrived, end.free_at)  # the wire went on while the host gave this process no processor
