@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -95,16 +96,25 @@ def _unpack(kernel: Kernel, work: Path, target: Path) -> None:
     """The packages of exactly this kernel's headers; their Makefile names the place they will have."""
     arch = kernel.release.rsplit("-", 1)[1]
     common = kernel.release.removesuffix(f"-{arch}") + "-common"
-    kbuild = "linux-kbuild-" + ".".join(kernel.release.split(".")[:2])
-    names = (f"linux-headers-{kernel.release}", f"linux-headers-{common}", kbuild)
+    headers = f"linux-headers-{kernel.release}"
     try:
-        debian.download([f"{name}={kernel.version}" for name in names], work)
+        debian.download([f"{name}={kernel.version}" for name in (headers, f"linux-headers-{common}")], work)
+        debian.download(_tools(next(work.glob(f"{headers}_*.deb")), work), work)
     except debian.PackageError as error:
         raise BuildError(str(error)) from error
     for package in work.glob("*.deb"):
         run(["dpkg-deb", "-x", str(package), str(work / "root")], work)
     makefile = work / "root" / kernel.headers / "Makefile"
     makefile.write_text(f"include {target}/usr/src/linux-headers-{common}/Makefile\n")
+
+
+def _tools(headers: Path, work: Path) -> list[str]:
+    """Names of the packages with the tools of a kernel's headers: of their version or a later one.
+
+    An archive may have them from a later build than the signed kernel, which follows a day or more behind.
+    """
+    needed = run(["dpkg-deb", "-f", str(headers), "Depends"], work)
+    return re.findall(r"\blinux-kbuild-[^\s,]+", needed)
 
 
 def _bootstrap(kernel: Kernel, work: Path, _: Path) -> None:
@@ -117,8 +127,8 @@ def _bootstrap(kernel: Kernel, work: Path, _: Path) -> None:
     (work / "root/dev").mkdir()
 
 
-def run(command: list[str], folder: Path, **extra: str) -> None:
-    """Run a program in ``folder`` with ``extra`` in its environment.
+def run(command: list[str], folder: Path, **extra: str) -> str:
+    """Run a program in ``folder`` with ``extra`` in its environment; return its output.
 
     Raises:
         BuildError: When it fails, with the end of its words.
@@ -128,3 +138,4 @@ def run(command: list[str], folder: Path, **extra: str) -> None:
     if result.returncode:
         words = (result.stdout[-4000:] + result.stderr[-8000:]).strip()
         raise BuildError(f"{' '.join(command[:4])} ... failed with status {result.returncode}:\n{words}")
+    return result.stdout

@@ -23,11 +23,20 @@ APT = """\
 while [ "$1" = -o ]; do shift 2; done
 [ "$1" = update ] && exit
 shift 2
-for name; do : > "${name%=*}.deb"; done
+for name; do
+    [ "$name" != linux-kbuild-6.12.118+deb13=6.12.118-1 ] || exit 100  # it went when a later one came
+    : > "${name%=*}_amd64.deb"
+done
+"""
+ASKED = """\
+case $1 in
+-f) echo 'linux-headers-6.12.118+deb13-common (= 6.12.118-1), linux-kbuild-6.12.118+deb13 (>= 6.12.118-1), gcc-14' ;;
+*) mkdir -p "$3/HEADERS" ;;
+esac
 """
 PROGRAMS = {
     "apt-get": APT,
-    "dpkg-deb": f'mkdir -p "$3/{KERNEL.headers}"',
+    "dpkg-deb": ASKED.replace("HEADERS", KERNEL.headers),
     "mmdebstrap": f"mkdir -p {KERNEL.headers} dev; : > dev/null; tar -cf root.tar ./usr ./dev",
     "make": "pwd",
     "unshare": "pwd",
@@ -70,11 +79,11 @@ def test_a_kernel_of_this_machines_release_is_built_for_by_its_compiler(
     headers = image.CACHE / "headers-6.12.118+deb13-amd64-6.12.118-1" / KERNEL.headers
     assert set(called(said, "make")) == {f"make -C {headers} M={work} -s -j2 A=1 modules"}
     assert "deb13-common/Makefile" in (headers / "Makefile").read_text()
-    names = [
-        f"{name}=6.12.118-1" for name in (f"linux-headers-{KERNEL.release}", "linux-headers-6.12.118+deb13-common")
+    downloads = [line.rsplit(" download -q ", 1)[1] for line in called(said, "apt-get") if " download " in line]
+    assert downloads == [
+        f"linux-headers-{KERNEL.release}=6.12.118-1 linux-headers-6.12.118+deb13-common=6.12.118-1",
+        "linux-kbuild-6.12.118+deb13",
     ]
-    downloads = [line for line in called(said, "apt-get") if " download " in line]
-    assert len(downloads) == 1 and all(name in downloads[0] for name in names)
 
 
 def test_a_kernel_of_another_release_is_built_for_in_a_root_of_it(said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
