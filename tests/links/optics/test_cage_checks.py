@@ -14,6 +14,7 @@ from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.hosts.errors import ModuleUnread, NotOffered
 from niclab.links.optics import cage_checks
 from niclab.run.run import Run
+from niclab.transports import ConnectionLost
 from Optics import Optics
 
 PLACE = r"^dut\.p1 \(0000:02:00\.0\) "
@@ -84,6 +85,29 @@ def test_a_wrong_checksum_hides_no_failure_of_another_port(ports: LitPorts) -> N
     ports.of |= {"dut.p0": ports.fixed(memory), "dut.p1": ports.fixed(sfp(supply_v=2.5))}
     with pytest.raises(CardFailure, match=PLACE + "reads supply voltage"):
         check()
+
+
+def test_a_server_that_goes_away_hides_no_failure_of_a_port_before(ports: LitPorts) -> None:
+    gone = ConnectionLost("dut: gone")
+    ports.of |= {"dut.p0": ports.fixed(sfp(supply_v=2.5)), "dut.p1": lambda: raising(gone)}
+    with pytest.raises(CardFailure, match=r"^dut\.p0 \S+ reads supply voltage") as caught:
+        check()
+    assert caught.value.__notes__ == [str(gone)]
+
+
+@pytest.mark.parametrize("supply_v", [2.5, 3.3])
+def test_a_module_that_is_not_read_any_more_fails_its_own_card(ports: LitPorts, supply_v: float) -> None:
+    """As well as what was seen of the port before: one read more is made where a reading is beyond an alarm."""
+    reads = count(1)
+    ports.of |= {
+        "dut.p0": ports.fixed(sfp(supply_v=supply_v)),
+        "dut.p1": lambda: (
+            bytes(sfp(celsius=100)) if next(reads) <= 10 else raising(ModuleUnread("dut: Input/output error"))
+        ),
+    }
+    with pytest.raises(CardFailure, match=r"dut\.p1 \S+ has a link, and no module that is read: dut: Input/") as caught:
+        check()
+    assert ("dut.p0" in str(caught.value)) is (supply_v == 2.5)
 
 
 def test_a_memory_that_firmware_mixes_up_fails_the_card(ports: LitPorts) -> None:

@@ -134,6 +134,20 @@ class TestCable:
         with pytest.raises(BenchFault, match=r"^path a: dut\.p0 without carrier 0\.2 s after the light is back"):
             check()
 
+    @pytest.mark.parametrize("later", ["dut.p0", "dut.p1"])
+    def test_a_link_that_does_not_return_hides_no_readings_that_stay(self, ports: LitPorts, later: str) -> None:
+        """The link of the same path, or that of a later one."""
+        ports.of["dut.p0"] = ports.fixed(sfp())
+        ports.of["dut.p1"] = lambda: bytes(sfp(received_uw=0 if "b" in ports.bench.pulled() else 420))
+        ports.bench.cables.sticks_after_pull = {later}
+        with pytest.raises(CardFailure) as caught:
+            check()
+        assert [line.partition(" 0.4200 mW")[0] for line in str(caught.value).splitlines()] == [
+            "dut.p0 (0000:01:00.0) reads received power"
+        ]
+        assert any(f"{later} without carrier" in note for note in caught.value.__notes__)
+        assert ports.bench.pulled() == set()
+
     def test_one_port_that_shows_light_is_judged(self, ports: LitPorts) -> None:
         ports.of["dut.p0"] = ports.fixed(memory_of(CABLE_SFP))
         check()

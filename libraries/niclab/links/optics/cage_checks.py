@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from niclab.bench.records import Port, Role
 from niclab.card import CAGES, Card
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame, require_judged
+from niclab.core.verdict import CardFailure, Collected, NotApplicable, fail_with, require_judged
 from niclab.core.wait import persistent_problems
 from niclab.hosts.errors import ModuleUnread, NotOffered
 from niclab.links.optics import sff8472, sff8636
@@ -89,30 +89,31 @@ def require_read_right(run: Run, profile: Profile, say: Callable[[str], object])
         NotApplicable: No port has a module whose memory is shown and read; why, for each.
     """
     require_cages(run.card)
-    troubles, doubts, without = list[Trouble](), list[str](), list[NotApplicable]()
+    judged, without = Collected(), list[NotApplicable]()
     for port in dut_ports(run):
-        try:
-            memories = _memories(run, port, READS[profile])
-            if troubled := _differences(memories):
-                troubles += map(port.trouble, troubled)
-                continue
-            modules = [read_module(port.place, memory) for memory in memories]
-        except ModuleUnread as error:
-            troubles.append(port.trouble(f"has a link, and no module that is read: {error}"))
-            continue
-        except NotApplicable as error:
-            without.append(error)
-            continue
-        _describe(port, modules[-1], say)
-        wrong, unclear = _wrong(modules)
-        troubles += map(port.trouble, wrong)
-        doubts += [f"{port.place} {line}" for line in unclear]
-        if _beyond([module.surroundings + _of_laser(module) for module in modules]):
-            doubts += _lasting_doubts(run, port)
-    blame(troubles)
-    if doubts:
-        raise Undecided("\n".join(doubts))
+        with judged.one():
+            try:
+                _judge(run, port, READS[profile], say)
+            except NotApplicable as error:
+                without.append(error)
+            except ModuleUnread as error:
+                said = f"{port.place} has a link, and no module that is read: {error}"
+                raise CardFailure(said) from error
+    judged.end()
     end_of_modules(run, without, say)
+
+
+def _judge(run: Run, port: Port, reads: int, say: Callable[[str], object]) -> None:
+    memories = _memories(run, port, reads)
+    fail_with([f"{port.place} {line}" for line in _differences(memories)])
+    modules = [read_module(port.place, memory) for memory in memories]
+    _describe(port, modules[-1], say)
+    wrong, unclear = _wrong(modules)
+    fail_with([f"{port.place} {line}" for line in wrong])
+    doubts = [f"{port.place} {line}" for line in unclear]
+    if _beyond([module.surroundings + _of_laser(module) for module in modules]):
+        doubts += _lasting_doubts(run, port)
+    fail_with([], doubts)
 
 
 def end_of_modules(run: Run, without: list[NotApplicable], say: Callable[[str], object]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
-from niclab.core.verdict import BenchFault, NotApplicable, Trouble, blame
+from niclab.core.verdict import BenchFault, Collected, NotApplicable, fail_with
 from niclab.core.wait import persistent_problems
 from niclab.hosts.errors import ModuleUnread
 from niclab.links import wiring
@@ -42,45 +42,46 @@ def require_following(run: Run, say: Callable[[str], object]) -> None:
         NotApplicable: Nothing shows the received power of any port, or takes the light away; why, for each.
     """
     require_cages(run.card)
-    troubles, without = list[Trouble](), list[NotApplicable]()
+    judged, without = Collected(), list[NotApplicable]()
     for path in run.bench.paths:
         port = run.bench.end(path, Role.DUT)
-        try:
-            lit = _lit(port, partial(_received, run, port))
-        except NotApplicable as error:
-            without.append(error)
-            continue
-        try:
-            troubles += _follow(run, path, lit, say)
-        except NotApplicable as error:  # whatever the far end or the bench does not offer
-            without.append(NotApplicable(str(error)))
-    blame(troubles)
+        with judged.one():
+            try:
+                lit = _lit(port, partial(_received, run, port))
+            except NotApplicable as error:
+                without.append(error)
+                continue
+            try:
+                _follow(run, path, lit, say)
+            except NotApplicable as error:  # whatever the far end or the bench does not offer
+                without.append(NotApplicable(str(error)))
+    judged.end()
     end_of_modules(run, without, say)
 
 
-def _follow(run: Run, path: BenchPath, lit: _Powers, say: Callable[[str], object]) -> list[Trouble]:
+def _follow(run: Run, path: BenchPath, lit: _Powers, say: Callable[[str], object]) -> None:
     port, far = run.bench.end(path, Role.DUT), run.bench.end(path, Role.PEER)
     if not path.pull and path.through is Wiring.SWITCH:
         raise NotApplicable(f"{port.place}: no command of bench {run.bench.name} pulls its cable")
     sent = {} if path.pull else _lit(far, lambda: _sent(run, far))
     say(f"{port.name}: lit: {_shown(lit)}")
-    entry = lose(run, path, Cause.CABLE if path.pull else Cause.PARTNER_LINK)
-    try:
-        _require_dark(run, path, sent)
-        stays, shown = _still(lambda: _received(run, port), lambda now: _above(now, lit))
-        say(f"{port.name}: dark: {shown}")
-    finally:
-        wiring.mend_path(run, entry)
-        _require_link(run, path)
-    lost, shown = _still(lambda: _received(run, port), lambda now: _below(now, lit))
-    say(f"{port.name}: lit again: {shown}")
-    return [
-        *(port.trouble(f"reads {line} {WITHIN_S:g} s after its light has gone; {_expected(lit)}") for line in stays),
-        *(
-            port.trouble(f"reads {line} {WITHIN_S:g} s after its link has returned; {_expected(lit, up=True)}")
-            for line in lost
-        ),
-    ]
+    entry, judged = lose(run, path, Cause.CABLE if path.pull else Cause.PARTNER_LINK), Collected()
+    with judged.one():
+        try:
+            with judged.one():
+                _require_dark(run, path, sent)
+                stays, shown = _still(lambda: _received(run, port), lambda now: _above(now, lit))
+                say(f"{port.name}: dark: {shown}")
+                when = f"{WITHIN_S:g} s after its light has gone"
+                fail_with([f"{port.place} reads {line} {when}; {_expected(lit)}" for line in stays])
+        finally:
+            wiring.mend_path(run, entry)
+            _require_link(run, path)
+        lost, shown = _still(lambda: _received(run, port), lambda now: _below(now, lit))
+        say(f"{port.name}: lit again: {shown}")
+        when = f"{WITHIN_S:g} s after its link has returned"
+        fail_with([f"{port.place} reads {line} {when}; {_expected(lit, up=True)}" for line in lost])
+    judged.end()
 
 
 def _require_dark(run: Run, path: BenchPath, sent: _Powers) -> None:
