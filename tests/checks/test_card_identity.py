@@ -207,6 +207,30 @@ class TestMac:
         with pytest.raises(CardFailure, match=rf"^{other} .* has MAC address 52:\S+, which dut\.p0 has too$"):
             Card().every_port_should_have_a_mac_address_of_its_own()
 
+    @pytest.mark.usefixtures("taken")
+    @pytest.mark.parametrize("given", ["dut.p1", "peer.p0"])
+    def test_one_that_somebody_has_given_a_port_is_not_its_own(self, bench: FakeBench, given: str) -> None:
+        """Such as a bond, or the system of a server."""
+        nic = bench.nic(given)
+        nic.mac, nic.permanent_mac = bench.nic("dut.p0").mac, nic.mac
+        Card().every_port_should_have_a_mac_address_of_its_own()
+        bench.nic("dut.p0").permanent_mac = nic.permanent_mac
+        with pytest.raises(CardFailure, match=rf"^{given} .* which dut\.p0 has too$"):
+            Card().every_port_should_have_a_mac_address_of_its_own()
+
+    def test_one_of_the_card_at_a_peer_that_had_another_is_the_benchs(
+        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The bench file knows the peer's; without it the known-good peer is right."""
+        own, entry = bench.nic("peer.p0").mac, taken.bench.server(Role.PEER).ports["p0"]
+        monkeypatch.setitem(taken.bench.server(Role.PEER).ports, "p0", entry.model_copy(update={"mac": own}))
+        bench.nic("peer.p0").mac = bench.nic("dut.p0").mac
+        with pytest.raises(BenchFault, match=r"^peer\.p0 .* which dut\.p0 has too\npeer\.p0 .* the bench file says"):
+            Card().every_port_should_have_a_mac_address_of_its_own()
+        bench.nic("peer.p0").mac, bench.nic("dut.p0").mac = own, own
+        with pytest.raises(CardFailure, match=r"^peer\.p0 .* which dut\.p0 has too$"):
+            Card().every_port_should_have_a_mac_address_of_its_own()
+
     def test_another_than_in_the_bench_file_is_the_benchs(self, bench: FakeBench, taken: Run) -> None:
         first, second = '{pci: "0000:01:00.0"}', '{pci: "0000:02:00.0"}'
         given = ('{pci: "0000:01:00.0", mac: "52:54:00:00:00:00"}', '{pci: "0000:02:00.0", mac: "52:54:00:00:00:77"}')

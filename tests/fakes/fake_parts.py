@@ -96,6 +96,8 @@ class Nic:
     longest: int = 9000
     """Bytes of the largest packet of the port that the other end answers."""
     lro: bool = False
+    permanent_mac: str | None = None
+    """Said where somebody has given the port another one."""
 
 
 class Cables:
@@ -415,7 +417,9 @@ class FakeHost:
         shown = [Address("inet", address.split("/")[0], 24, "global", False) for address in nic.addresses]
         carrier = self._cables.carrier(f"{self.name}.{nic.key}")
         return Interface(
-            iface, 2, nic.mac, nic.mtu, nic.admin_up, Operstate.UP, None, None, tuple(shown), None, carrier=carrier
+            *(iface, 2, nic.mac, nic.mtu, nic.admin_up, Operstate.UP, None, None, tuple(shown), None),
+            carrier=carrier,
+            permanent_mac=nic.permanent_mac,
         )
 
     def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import CAGES, AnyMaker, AnySubsystem, Medium
 from niclab.checks.asked import Say, devices, dut, dut_system
@@ -98,23 +100,24 @@ def require_port_count(run: Run) -> None:
 
 
 def require_own_mac_addresses(run: Run) -> None:
-    """Ask every port of both servers for its MAC address.
+    """Ask every port of both servers for its MAC address: the permanent one, whichever it was given since.
 
     Raises:
         CardFailure: A port of the dut has no unicast address, that of another port, or one of another maker than the
             sheet says.
-        BenchFault: Only ports of the peer have such an address, or the bench file says another one.
+        BenchFault: Only ports of the peer have such an address, or the bench file says another one, also of a port of
+            the peer that has that of the dut's.
     """
     problems, seen, ports = list[Trouble](), dict[str, Port](), run.bench.ports
     makers = run.card.identity.mac_ouis
-    found = [shown.mac for shown in run.shown(ports).values()]
+    found = [shown.own_mac for shown in run.shown(ports).values()]
     for port, mac in zip(ports, found, strict=True):
         if mac is None or mac == _NO_MAC or int(mac[:2], 16) & 1:
             problems.append(port.trouble(f"has MAC address {mac}; expected a unicast address"))
             continue
         if mac in seen:
             text = f"{port.place} has MAC address {mac}, which {seen[mac].name} has too"
-            problems.append(Trouble(text, Role.DUT in (port.role, seen[mac].role)))
+            problems.append(Trouble(text, _is_of_card((seen[mac], port), mac)))
         if port.mac is not None and mac != port.mac:
             text = f"{port.place} has MAC address {mac}, the bench file says {port.mac}"
             problems.append(Trouble(text, of_card=False))
@@ -123,6 +126,12 @@ def require_own_mac_addresses(run: Run) -> None:
             problems.append(port.trouble(f"has MAC address {mac}; expected {wanted}"))
         seen.setdefault(mac, port)
     blame(problems)
+
+
+def _is_of_card(ports: Sequence[Port], mac: str) -> bool:
+    """Is the card charged with an address that two ports have? The peer's is right unless the bench file disagrees."""
+    of_peer = [port for port in ports if port.role is Role.PEER]
+    return len(of_peer) < len(ports) and all(port.mac in (None, mac) for port in of_peer)
 
 
 def require_own_serial_numbers(run: Run, say: Say) -> None:
