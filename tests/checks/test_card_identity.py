@@ -321,6 +321,19 @@ class TestProductData:
         where = f"dut.p1 ({nic.pci})"
         assert str(caught.value) == f"{where} {message.format(where=where)}".replace("SHEET", SHEET)
 
+    @pytest.mark.parametrize("vpd", [None, Vpd(items={"SN": "1"}), Vpd(items={"PN": None})])
+    @pytest.mark.parametrize("keywords", ["", "keywords: [PN], "])
+    def test_a_part_number_that_is_not_shown_is_wrong(
+        self, bench: FakeBench, taken: Run, vpd: Vpd | None, keywords: str
+    ) -> None:
+        facts = f"subsystems: any\n  vpd: {{{keywords}part_number: SFN5122F, source: test}}"
+        sheet(bench, taken, ("subsystems: any", facts))
+        first, second = bench.dut.nics
+        first.device, second.device = replace(first.device, vpd=PRODUCT), replace(second.device, vpd=vpd)
+        with pytest.raises(CardFailure) as caught:
+            Card().every_port_should_be_the_card_on_the_sheet()
+        assert str(caught.value) == f"dut.p1 ({second.pci}) has no PN in its product data; expected it {SHEET}"
+
     def test_a_sheet_that_names_none_asks_for_none(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, ("subsystems: any", "subsystems: any\n  vpd: {source: test}"))
         Card().every_port_should_be_the_card_on_the_sheet()

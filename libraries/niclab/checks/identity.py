@@ -68,7 +68,7 @@ def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> li
     say(f"{port.place}: {items or 'no product data'}")
     problems = [
         f"{port.place} has no {keyword} in its product data; expected it (sheet {card.name})"
-        for keyword in facts.keywords
+        for keyword in dict.fromkeys([*facts.keywords, *(["PN"] if facts.part_number is not None else [])])
         if not items.get(keyword)
     ]
     number = device.vpd.part_number if device.vpd is not None else None
