@@ -49,7 +49,7 @@ class Card(BenchLibrary):
 
         Raises:
             CardFailure: A serial number is on both servers.
-            NotApplicable: The card of the dut shows none.
+            NotApplicable: The card of the dut shows none, or that of the peer.
         """
         identity.require_own_serial_numbers(self.run, logger.info)
 

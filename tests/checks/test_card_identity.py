@@ -476,6 +476,16 @@ class TestSerialNumber:
         Card().no_serial_number_should_be_on_both_servers()
 
     @pytest.mark.usefixtures("taken")
+    def test_a_peer_that_shows_none_compares_nothing(self, bench: FakeBench, taken: Run) -> None:
+        for name in ("dut.p0", "dut.p1"):
+            device(serial_number="1")(bench.nic(name))
+        continued(taken)  # it has a folder with a record now
+        said = r"^peer: its card shows no serial number, to compare that of the dut with: 1$"
+        with pytest.raises(NotApplicable, match=said):
+            Card().no_serial_number_should_be_on_both_servers()
+        assert read_run(taken.run_dir)["facts"] == {"serial_numbers": "1"}
+
+    @pytest.mark.usefixtures("taken")
     def test_a_card_that_shows_none_is_not_applicable(self, bench: FakeBench) -> None:
         device(serial_number="2")(bench.nic("peer.p0"))
         with pytest.raises(NotApplicable, match="the card shows no serial number"):

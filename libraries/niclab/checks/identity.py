@@ -143,7 +143,7 @@ def require_own_serial_numbers(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: A serial number is on both servers.
-        NotApplicable: The card of the dut shows none.
+        NotApplicable: The card of the dut shows none, or that of the peer, so that there is nothing to compare.
     """
     seen = {role: _serial_numbers(run, role) for role in (Role.DUT, Role.PEER)}
     if not seen[Role.DUT]:
@@ -151,6 +151,9 @@ def require_own_serial_numbers(run: Run, say: Say) -> None:
     say(f"serial numbers: {seen}")
     if (run.run_dir / RUN_FILE).exists():
         record_facts(run.run_dir, serial_numbers=", ".join(seen[Role.DUT]))
+    if not seen[Role.PEER]:
+        shown = ", ".join(seen[Role.DUT])
+        raise NotApplicable(f"peer: its card shows no serial number, to compare that of the dut with: {shown}")
     fail_with(
         [
             f"{port} and {seen[Role.PEER][serial]} have both serial number {serial}; expected each its own"
