@@ -165,6 +165,26 @@ def test_a_wrong_image_of_which_nobody_knows_is_replaced_after_the_test(
     assert taken.journal.pending() == before
 
 
+@pytest.mark.parametrize(("of", "taken_by"), [("truncated", "enp1s0"), ("enp1s0", "enp2s0")])
+def test_a_wrong_image_of_which_nobody_knows_hides_none_that_is_taken(
+    settings: FakeSettings, monkeypatch: pytest.MonkeyPatch, of: str, taken_by: str
+) -> None:
+    """Such as a cut file that the tool cannot read, before one with a wrong bit; or one port before the other."""
+    settings.files |= {"fw-2.1-0-truncated.bin", "fw-2.1-0-bit-flipped.bin"}
+    settings.faults.add("takes any image")
+    write_with = settings.write_with
+
+    def fails(tool: object, iface: str, address: str, file: str) -> ToolRun:
+        is_wrong = file.endswith(("truncated.bin", "flipped.bin"))
+        return FAILED if is_wrong and of in f"{iface} {file}" else write_with(tool, iface, address, file)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(settings.host, "write_with", fails)
+    with pytest.raises(CardFailure, match=r"took firmware image fw-2\.1-0-(bit-flipped|truncated)\.bin") as caught:
+        Firmware().damaged_images_should_be_refused()
+    (first, *_) = str(caught.value).splitlines()
+    assert settings.host.by_iface(taken_by).pci in first
+
+
 def test_a_program_that_the_tool_needs_and_does_not_find_is_the_benchs(settings: FakeSettings, taken: Run) -> None:
     before = taken.journal.pending()
     settings.programs.remove("bash")

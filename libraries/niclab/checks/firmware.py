@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from niclab.bench.records import Port, Role
@@ -13,15 +13,7 @@ from niclab.checks.driver import judge_versions
 from niclab.checks.flash.way_back import ACTIVATION, WayBack, missing_image
 from niclab.checks.flashing import Flashing, WriteOutcome, Writer
 from niclab.core.undo import Action, Entry
-from niclab.core.verdict import (
-    BenchFault,
-    CardFailure,
-    Collected,
-    NotApplicable,
-    SheetSilent,
-    SheetUnknown,
-    Undecided,
-)
+from niclab.core.verdict import BenchFault, CardFailure, Collected, NotApplicable, SheetSilent, SheetUnknown, Undecided
 from niclab.hosts.host import Host
 from niclab.hosts.host_records import DriverInfo
 from niclab.hosts.settings.settings_records import Attempt
@@ -222,7 +214,7 @@ class FirmwareChange:
             CardFailure: A port takes it, or shows another firmware afterwards.
             Undecided: A port refuses the image of what it runs as well, so that nothing is proven.
         """
-        self._require_refused(self._run.card.section(self._update().foreign_image, "an image of another card"), say)
+        self._require_refused([self._run.card.section(self._update().foreign_image, "an image of another card")], say)
 
     def require_damaged_images_refused(self, say: Say) -> None:
         """Offer images that are cut short or have a wrong bit to every port.
@@ -252,8 +244,7 @@ class FirmwareChange:
             raise BenchFault(
                 f"dut: firmware image {', '.join(missing)} is missing where {', '.join(present)} is; expected both"
             )
-        for file in files:
-            self._require_refused(file, say)
+        self._require_refused(files, say)
 
     # --- how
 
@@ -283,16 +274,19 @@ class FirmwareChange:
         way.require_programs()
         return way.update
 
-    def _require_refused(self, file: str, say: Say) -> None:
-        """Offer an image that must be refused. A card that takes it gets its own image back at once."""
+    def _require_refused(self, files: Sequence[str], say: Say) -> None:
+        """Offer images that must be refused until the card takes one, which gets its own image back at once."""
         judged = Collected()
         with judged.one():
-            for port, host, iface in self._ports():
-                self._offer(file, port, host, iface, judged.problems, say)
+            for file in files:
+                for port, host, iface in self._ports():
+                    self._offer(file, port, host, iface, judged, say)
+                if judged.problems:
+                    break
         judged.end()
 
-    def _offer(self, file: str, port: Port, host: Host, iface: str, problems: list[str], say: Say) -> None:
-        """Offer it to one port. ``problems``: takes what is wrong, also where the port then takes no other image."""
+    def _offer(self, file: str, port: Port, host: Host, iface: str, judged: Collected, say: Say) -> None:
+        """Offer it to one port. ``judged``: takes what is wrong, also where the port then takes no other image."""
         if not host.firmware.has_image(file):
             raise missing_image(self._run, port, file)
         own = self._own_image(port)
@@ -305,18 +299,19 @@ class FirmwareChange:
         attempt = outcome.attempt
         say(f"{port.place}: {file}: {attempt.refused}")
         if outcome.unsure and attempt.now.firmware == before:
-            raise _undecided(port, file, outcome)
+            judged.doubts.append(str(_undecided(port, file, outcome)))
+            return
         if attempt.refused is None:
-            problems.append(f"{port.place} took firmware image {file}; expected it refused")
+            judged.problems.append(f"{port.place} took firmware image {file}; expected it refused")
         if attempt.now.firmware != before:
-            problems.append(f"{port.place} shows firmware {attempt.now.firmware} after {file}, before {before}")
+            judged.problems.append(f"{port.place} shows firmware {attempt.now.firmware} after {file}, before {before}")
         if attempt.refused is not None and attempt.now.firmware == before:
             self._run.journal.done(entry)
             return
         try:
             self._run.journal.undo(entry, self._run.undo)
         except BenchFault as error:
-            problems.append(f"{port.place}: its own image is not written back: {error}")
+            judged.problems.append(f"{port.place}: its own image is not written back: {error}")
             raise
 
     def _require_own_image_taken(self, port: Port, own: FirmwareImage, undo: Action) -> None:
