@@ -139,6 +139,16 @@ def test_a_package_that_is_refused_for_the_newest_kernel_is_told_so(
         install()
 
 
+def test_a_doubt_about_the_running_kernel_hides_no_error_for_the_newest(
+    settings: FakeSettings, dkms: FakeBuilds
+) -> None:
+    """The package's script ends at the first kernel that it cannot build for."""
+    half_way(settings)
+    dkms.known, dkms.ends = (OTHER, RUNNING), {OTHER.release: Build(BuildEnd.OF_DRIVER, ERROR)}
+    with pytest.raises(CardFailure, match=rf"for kernel {OTHER.release}: {ERROR}"):
+        install()
+
+
 def test_another_kernel_without_a_module_does_not_matter_to_an_installation(dkms: FakeBuilds) -> None:
     dkms.known, dkms.installed = (RUNNING, OTHER), {RUNNING.release}
     install()
@@ -212,6 +222,19 @@ def test_a_driver_that_is_not_built_for_another_kernel_is_of_whoever_is_at_fault
         rebuild()
     assert words in str(caught.value)
     assert str(caught.value).startswith("dut: package e1000e-dkms: `dkms autoinstall -k 6.1.0-57-amd64` leaves")
+
+
+@pytest.mark.parametrize("first", [BuildEnd.UNCLEAR, BuildEnd.OF_DRIVER])
+def test_no_kernel_hides_a_failure_of_another(dkms: FakeBuilds, first: BuildEnd) -> None:
+    second = BuildEnd.OF_DRIVER if first is BuildEnd.UNCLEAR else BuildEnd.OF_SERVER
+    last = replace(OTHER, release="6.1.0-58-amd64")
+    dkms.known = (RUNNING, OTHER, last)
+    dkms.ends = {OTHER.release: Build(first, "first"), last.release: Build(second, "second")}
+    with pytest.raises(CardFailure) as caught:
+        rebuild()
+    expected = "second" if first is BuildEnd.UNCLEAR else "first"
+    assert f"{expected}; expected a driver that can be built and installed" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
 
 
 OWN = "kernel/drivers/net/e1000e.ko"

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from niclab.checks.asked import Say
 from niclab.core.undo import SLOW_DEADLINE_S
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Collected, NotApplicable, Undecided
 from niclab.hosts.drivers.build_records import Build, BuildEnd, InstalledKernel, Source
 from niclab.hosts.host import Host
 from niclab.run.run import Run
@@ -36,16 +36,19 @@ def require_built(host: Host, package: str, module: str, refused: str | None) ->
         BenchFault: The server has no headers of its kernel, or can build no module at all.
         Undecided: Nothing names the cause, or the source is not for this kernel.
     """
-    sources = host.builds.sources(package)
+    sources, judged = host.builds.sources(package), Collected()
     kernels = host.builds.kernels() if sources else ()
     for kernel in sorted(kernels, key=lambda each: not each.is_running):
         if not kernel.is_running and (refused is None or not kernel.has_headers):
             continue  # a package that is refused may have failed for the newest kernel, for which it is built, too
         for source in sources:
-            if not host.builds.is_installed(source, kernel.release):
-                _require_buildable(host, package, source, kernel, refused)
-        if sources and kernel.is_running:
-            _require_of_kernel(host, module, kernel)
+            with judged.one():
+                if not host.builds.is_installed(source, kernel.release):
+                    _require_buildable(host, package, source, kernel, refused)
+        if kernel.is_running and not judged.problems and not judged.doubts:
+            with judged.one():
+                _require_of_kernel(host, module, kernel)
+    judged.end()
 
 
 def _require_buildable(host: Host, package: str, source: Source, kernel: InstalledKernel, refused: str | None) -> None:
@@ -98,12 +101,12 @@ def require_built_for_others(host: Host, package: str, module: str, say: Say, ke
     sources = host.builds.sources(package)
     if not sources:
         raise NotApplicable(f"{host.name}: package {package} brings its modules built; DKMS builds none of it")
-    others, seen = [kernel for kernel in host.builds.kernels() if not kernel.is_running], 0
+    others, judged, seen = [kernel for kernel in host.builds.kernels() if not kernel.is_running], Collected(), 0
     for kernel in others:
         if not kernel.has_headers:
             say(f"{host.name}: kernel {kernel.release} has no headers (package {kernel.headers})")
             continue
-        with ExitStack() as undoing:
+        with judged.one(), ExitStack() as undoing:
             for source in sources:
                 undoing.enter_context(kept(source, kernel.release))
             ends = [_build_again(host, package, source, kernel) for source in sources]
@@ -111,8 +114,9 @@ def require_built_for_others(host: Host, package: str, module: str, say: Say, ke
                 say(f"{host.name}: package {package} says that it is not for kernel {kernel.release}")
                 continue
             _require_of_kernel(host, module, kernel)
-        say(f"{host.name}: DKMS has built {module} for kernel {kernel.release}")
-        seen += 1
+            say(f"{host.name}: DKMS has built {module} for kernel {kernel.release}")
+            seen += 1
+    judged.end()
     if not seen:
         found = ", ".join(f"{kernel.release} (headers: {kernel.headers})" for kernel in others)
         said = f"{host.name}: kernels that do not run: {found or 'none'}"
