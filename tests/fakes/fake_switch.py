@@ -21,6 +21,8 @@ COUNTERS = (
     ),
     *("ifInErrors", "ifInDiscards", "ifOutErrors", "ifOutDiscards", "dot3StatsFCSErrors"),
 )
+_WAITED_TICKS = 200
+"""A fake server waits no time for a carrier: the change is as long ago as if it had."""
 SYSTEM, PARTNER = bytes.fromhex("005056000001"), bytes.fromhex("525400000001")
 SECTION = """\
 switch:
@@ -146,6 +148,7 @@ class FakeSwitch:
     def _follow(self, name: str, index: Oid, value: Value) -> None:
         if name == "ifAdminStatus" and self.follows_admin:
             self.mib.put("ifOperStatus", index, value)
+            self.mib.put("ifLastChange", index, self.mib.uptime() - _WAITED_TICKS)
             port = next(port for port, of_port in PORTS.items() if of_port == index[0])
             self.carrier(port, value == 1)
         elif name == "dot1qVlanStaticRowStatus" and value == 4:

@@ -53,6 +53,13 @@ class ToyMib:
     def value(self, name: str, *index: int) -> Value:
         return self.rows[(*numbers(VARIABLES[name].oid), *index)].value
 
+    def uptime(self) -> int:
+        """The agent's time by now."""
+        oid = numbers(VARIABLES["sysUpTime"].at(0).oid)
+        found = self._ticking(oid, self.rows[oid]).value
+        assert isinstance(found, int)
+        return found
+
     def drop(self, name: str, *index: int) -> None:
         """Forget a row, or the whole variable."""
         start = (*numbers(VARIABLES[name].oid), *index)

@@ -72,6 +72,17 @@ class TestShutPort:
         with pytest.raises(Undecided, match=rf"still carrier .*; sw1: Gi1/0/3 had no link for {since} by then"):
             links.dut_should_lose_carrier_in_time()
 
+    @pytest.mark.parametrize("changed", [0, 360_000 - 3_000])
+    def test_a_switch_that_says_no_link_was_lost_since_the_port_is_shut_leaves_it_open(
+        self, bench: FakeBench, switch: FakeSwitch, links: SwitchLinks, changed: int
+    ) -> None:
+        """As one that has 0 there always, or the time when the link came up."""
+        links.shut_the_switch_port()
+        bench.cables.stuck["dut.p0"] = True
+        switch.mib.put("ifLastChange", [PORTS["Gi1/0/3"]], changed)
+        with pytest.raises(Undecided, match=r"still carrier .*; sw1: Gi1/0/3 had no link for an unknown time by then"):
+            links.dut_should_lose_carrier_in_time()
+
     def test_a_server_that_stood_still_leaves_it_open_as_well(
         self, bench: FakeBench, links: SwitchLinks, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -16,6 +16,7 @@ from niclab.links.path_ping import PING_COUNT
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.run.watching.standstill import blameless
+from niclab.switch.switch import CLOCK_SLACK_S
 from niclab.switch.switch_port_table import difference
 from niclab.switch.switch_records import Oper, PortCounters
 
@@ -113,6 +114,8 @@ class SwitchedPath:
         down_s = run.switch.ports.down_for_s(theirs)
         if down_s == 0:
             raise BenchFault(f"{late}; {run.switch.name}: {theirs} was shut and has a link; expected none") from late
+        if down_s is not None and down_s > time.monotonic() - self._began + CLOCK_SLACK_S:
+            down_s = None  # longer than it is shut: the switch does not keep the time of that change
         until_known = None if down_s is None else down_s - (time.monotonic() - known_s)
         if until_known is None or until_known < limit_s:
             since = "an unknown time" if until_known is None else f"{1000 * until_known:.0f} ms"
