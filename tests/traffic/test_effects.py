@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import logging
+import sys
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
@@ -34,6 +35,7 @@ from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
 from niclab.traffic.effects import effect
 from niclab.traffic.effects.effect import EffectAnswer
+from niclab.traffic.effects.variants import Variants
 from niclab.traffic.limits import bottleneck, receive_window
 from niclab.traffic.runs import measuring
 from niclab.transports.ssh.ssh import Result
@@ -158,6 +160,22 @@ def test_an_offload_that_is_stuck_is_the_cards(states: States) -> None:
     states.settings[Role.DUT].faults.add("tx-tcp-segmentation stuck")
     with pytest.raises(CardFailure, match=r"^dut\.p0 \(.*\): offload tso4 off at the sender was set, it shows True"):
         ask("tso-off")
+
+
+def test_a_way_out_that_fails_replaces_no_failure(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The links of a wrong card may stay down when its settings are put back."""
+    states.settings[Role.DUT].faults.add("tx-tcp-segmentation stuck")
+    close = Variants.close
+
+    def closed(self: Variants) -> None:
+        close(self)
+        if sys.exception() is not None:
+            raise BenchFault("dut.p0: no link")
+
+    monkeypatch.setattr(Variants, "close", closed)
+    with pytest.raises(CardFailure, match="was set, it shows True") as caught:
+        ask("tso-off")
+    assert caught.value.__notes__ == ["dut.p0: no link"]
 
 
 def test_an_offload_is_switched_by_the_words_of_the_duts_system(

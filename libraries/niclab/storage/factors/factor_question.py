@@ -6,13 +6,14 @@ The document changes the host alone, so the peer keeps its settings, but for the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import Prediction, Setting, SettingKind, Step, StorageLoad
 from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
+from niclab.core.verdict import ended_by
 from niclab.report import now
 from niclab.run.run import Run
 from niclab.settings.held import require_offered
@@ -140,7 +141,8 @@ class _Asked:
         expected = dict.fromkeys(self.measured, effect.expectation_of(factor.wanted, factor.source))
         with applied(run, Way(self.path, Role.DUT, only=Role.DUT), shared) as way:
             variants = Variants(run, way, own)
-            with closing(VariantSessions(run, self.path, self.target, variants, self.at_work)) as sessions:
+            sessions = VariantSessions(run, self.path, self.target, variants, self.at_work)
+            with ended_by(sessions.close):
                 turns = _Turns(self.measured, budget.run_s, sessions, asker)
                 found = dict[StorageLoad, tuple[Pairs, Outcome]]()
                 with until_all_fail(sessions.clients):

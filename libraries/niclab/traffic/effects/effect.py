@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from niclab.bench.records import BenchPath, TrafficToolName
@@ -24,7 +24,7 @@ from niclab.card import (
 )
 from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import NotApplicable, ended_by
 from niclab.report.pages.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -244,11 +244,8 @@ class _Runs:
 
     def pairs(self, expected: Expected) -> tuple[list[tuple[float, float]], Outcome]:
         """Make runs until the change is decided, and leave the settings as they were."""
-        try:
+        with ended_by(self.variants.close), ended_by(self.close):
             return self.asker.effect(self.one, (WITHOUT, WITH), expected, SEED)
-        finally:
-            with closing(self.variants):
-                self.close()
 
     def one(self, variant: str) -> float:
         """The figure of a run of ``variant``."""
