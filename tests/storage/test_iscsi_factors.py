@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import logging
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from accepted_runs import accept_day
@@ -24,6 +26,8 @@ from niclab.report.evidence.evidence import read_index
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.storage.factors import checksum_offload, factor_question
+from niclab.storage.factors.factor_answer import FactorAnswer
+from niclab.storage.factors.variant_sessions import VariantSessions
 from niclab.traffic.limits import bottleneck
 from niclab.traffic.runs import measuring
 from StorageFactors import StorageFactors
@@ -199,6 +203,84 @@ def test_a_session_that_is_lost_is_nobodys(states: States, disks: FakeDisks) -> 
     disks.drops = lambda: not states.tso()
     with pytest.raises(Undecided, match=r"^tso-off under iSCSI, with it \d sessions lost the TCP connection"):
         factors()
+
+
+@pytest.mark.parametrize("end", [BenchFault("dut: no session"), Undecided("dut stood still"), None])
+def test_no_end_of_a_later_step_hides_a_failure(
+    states: States, taken: Run, disks: FakeDisks, monkeypatch: pytest.MonkeyPatch, end: Exception | None
+) -> None:
+    """Another step ends without an answer, or with damaged data that nobody is charged with."""
+    sequence, ask, asked = taken.card.sequence, factor_question._Asked.ask, list[str]()
+    assert sequence is not None
+    steps = sequence.steps[::-1]
+    taken.card = taken.card.model_copy(update={"sequence": sequence.model_copy(update={"steps": steps})})
+
+    def later(self: factor_question._Asked, factor: factor_question.Factor) -> FactorAnswer:
+        asked.append(factor.name)
+        if end is not None and factor.name != "tso-off":
+            raise end
+        return ask(self, factor)
+
+    monkeypatch.setattr(factor_question._Asked, "ask", later)
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    disks.speed = lambda load: 1.0 if load != "write" or not states.tso() else 0.6
+    disks.damaged = lambda: 2 if end is None and asked[-1] != "tso-off" else 0
+    monkeypatch.setattr("niclab.storage.factors.factor_question.binding", lambda *_: _Line)
+    with pytest.raises(CardFailure, match=r"^dut\.p0 to peer\.p0, tso-off under iSCSI, sequential writes.*: missed"):
+        factors()
+    assert asked[0] == "tso-off" and len(asked) == (len(steps) if isinstance(end, Undecided) else 2)
+
+
+def test_counts_of_one_step_that_disagree_hide_no_failure_of_another(
+    states: States, disks: FakeDisks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks.speed = lambda load: 1.0 if load != "write" or not states.tso() else 0.6
+    ask = factor_question._Asked.ask
+
+    def counted(self: factor_question._Asked, factor: factor_question.Factor) -> FactorAnswer:
+        found = ask(self, factor)
+        return found if factor.name == "tso-off" else replace(found, problems=("without it: bytes read: 0",))
+
+    monkeypatch.setattr(factor_question._Asked, "ask", counted)
+    monkeypatch.setattr("niclab.storage.factors.factor_question.binding", lambda *_: _Line)
+    with pytest.raises(CardFailure, match=r"tso-off under iSCSI, sequential writes.*: missed"):
+        factors()
+
+
+@pytest.mark.parametrize("check", [factors, checksums])
+def test_a_way_out_that_fails_replaces_no_failure(
+    states: States, disks: FakeDisks, monkeypatch: pytest.MonkeyPatch, check: Callable[[], None]
+) -> None:
+    """The links of a wrong card may stay down when its settings are put back."""
+    states.settings[Role.DUT].faults |= {"tx-tcp-segmentation stuck", "tx-checksumming stuck"}
+    close = VariantSessions.close
+
+    def closed(self: VariantSessions) -> None:
+        close(self)
+        if sys.exception() is not None:
+            raise BenchFault("dut.p0: no link")
+
+    monkeypatch.setattr(VariantSessions, "close", closed)
+    assert disks.is_counted
+    with pytest.raises(CardFailure, match="was set, it shows True") as caught:
+        check()
+    assert caught.value.__notes__ == ["dut.p0: no link"]
+
+
+def test_an_offload_that_is_off_outlives_a_session_that_fails(
+    states: States, disks: FakeDisks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states.settings[Role.DUT].ports["enp2s0"].features["tx-checksumming"] = Feature(False, False, None)
+    finish = VariantSessions.finish
+
+    def lost(self: VariantSessions) -> None:
+        finish(self)
+        if disks.log.count("log in") > 1:
+            raise BenchFault("dut: no session")
+
+    monkeypatch.setattr(VariantSessions, "finish", lost)
+    with pytest.raises(CardFailure, match="is off while disks are used over iSCSI; expected on"):
+        checksums()
 
 
 @pytest.mark.usefixtures("disks")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from niclab.bench.records import Role, SiliconFact
 from niclab.card import Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, fail_with, none_applies
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with, none_applies
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.settings.dut_ports import dut_ports
@@ -51,7 +51,11 @@ def judge_checksum_offload(run: Run, profile: Profile, reporter: Reporter) -> No
     states = OffloadStates(run)
     loads = workloads[:1] if profile is Profile.QUICK else workloads
     with asking(run, loads, profile, reporter.progress, states.look) as ask:
-        answer = ask(factor)
+        try:
+            answer = ask(factor)
+        except (BenchFault, Undecided):
+            fail_with(states.off)
+            raise
     iscsi_factors.show(run, answer, reporter)
     declared = run.bench.deviation(run.card.name, SiliconFact.CHECKSUM_WORK)
     if declared is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided, none_applies
@@ -14,6 +15,7 @@ from niclab.storage.factors.factor_question import Factor, asking
 from niclab.storage.iscsi.iscsi_workloads import require_asked
 from niclab.traffic.effects import effect
 from niclab.traffic.runs import experiment
+from niclab.traffic.runs.experiment import Ended
 
 
 def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
@@ -33,25 +35,30 @@ def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
             not run Linux.
     """
     loads, sequence = require_asked(run).workloads, run.card.section(run.card.sequence, "sequence")
-    answers, others = list[FactorAnswer](), list[tuple[str, NotApplicable]]()
+    answers, others, ended = list[FactorAnswer](), list[tuple[str, NotApplicable]](), list[Ended]()
     with asking(run, loads, profile, reporter.progress) as ask:
         for number, step in enumerate(sequence.steps, 1):
             try:
-                answer = ask(Factor.of_step(run, sequence, step))
+                answer = experiment.asked(partial(ask, Factor.of_step(run, sequence, step)), ended)
             except NotApplicable as error:
                 others.append((step.name, error))
                 reporter.say(f"not applicable: {step.name}: {error}")
                 continue
+            if answer is None:
+                continue
             answers.append(answer)
             reporter.progress(f"step {number} of {len(sequence.steps)}: {step.name}")
             show(run, answer, reporter)
-            damage.require_undamaged(run, answer, reporter.say)
-    if not answers:
-        raise none_applies(others)
-    title = "One factor at a time under iSCSI"
-    reporter.chart(effect.chart(title, [each for answer in answers for each in answer.answers]))
-    reporter.attach(f"{title} table.csv", table(answers), "text/csv")
-    judge(run, answers)
+            if answer.damaged:
+                experiment.asked(partial(damage.require_undamaged, run, answer, reporter.say), ended)
+                break
+        if not answers and not ended:
+            raise none_applies(others)
+        if answers:
+            title = "One factor at a time under iSCSI"
+            reporter.chart(effect.chart(title, [each for answer in answers for each in answer.answers]))
+            reporter.attach(f"{title} table.csv", table(answers), "text/csv")
+        judge(run, answers, ended=ended)  # before the target is removed: what fails then hides no failure
 
 
 def show(run: Run, answer: FactorAnswer, reporter: Reporter) -> None:
@@ -67,24 +74,27 @@ def show(run: Run, answer: FactorAnswer, reporter: Reporter) -> None:
         run.notes.figure(figure)
 
 
-def judge(run: Run, answers: Sequence[FactorAnswer], stable: Sequence[str] = ()) -> None:
-    """End a check whose data are right: return only when no prediction and no baseline is missed.
+def judge(run: Run, answers: Sequence[FactorAnswer], stable: Sequence[str] = (), ended: Sequence[Ended] = ()) -> None:
+    """End a check: return only when no prediction and no baseline is missed, and nothing has ended without an answer.
+
+    Figures of damaged data, and of counts that disagree, are not judged.
 
     Args:
         run: The current run.
         answers: The answer about each factor.
         stable: Variants whose sessions must keep their connections; empty: all.
+        ended: How factors have ended that have no answer, and those whose data are damaged.
 
     Raises:
         CardFailure: A prediction or a baseline is missed.
         BenchFault: Counts disagree, or the bench may be why something is missed.
         Undecided: A session lost its connection, or the runs cannot tell.
     """
-    problems = [f"{answer.subject}, {each}" for answer in answers for each in answer.problems]
-    if problems:
-        raise BenchFault("\n".join(problems))
-    asked = [question for answer in answers for question in answer.questions()]
-    if asked:
-        experiment.judge_questions(run.notes, asked)
+    ends = list(ended)
+    if problems := [f"{answer.subject}, {each}" for answer in answers for each in answer.problems]:
+        ends.append(BenchFault("\n".join(problems)))
     if lost := [f"{answer.subject}, {each}" for answer in answers for each in answer.unstable(*stable)]:
-        raise Undecided("\n".join(lost))
+        ends.append(Undecided("\n".join(lost)))
+    sound = [answer for answer in answers if not answer.problems and not answer.damaged]
+    if ends or any(answer.questions() for answer in sound):
+        experiment.judge(run.notes, sound, ends)
