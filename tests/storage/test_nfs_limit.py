@@ -127,7 +127,7 @@ def test_calls_that_are_lost_while_others_go_on_are_judged(
     answer = measured(taken)
     assert answer.result is not None and answer.result.decision is Decision.MET
     with nullcontext() if verdict is None else pytest.raises(verdict) as caught:
-        nfs_limit.judge(taken, answer)
+        nfs_limit.judge(taken, answer, lambda _: None)
     if verdict is not None:
         said = str(caught.value)  # type: ignore[union-attr]
         assert "24 of 9" in said and f"the dut's port counted {6 * missed} frames as lost" in said
@@ -142,7 +142,7 @@ def test_a_server_that_stood_still_excuses_calls_that_its_port_had_no_room_for(
     monkeypatch.setattr(nfs_limit.standstill, "watch", lambda run: next(watches, None) or watch(run))
     answer = measured(taken)
     with pytest.raises(Undecided, match=r"counted 24 frames as lost; dut stood still for 700 ms"):
-        nfs_limit.judge(taken, answer)
+        nfs_limit.judge(taken, answer, lambda _: None)
 
 
 def test_the_line_is_named_where_it_is_full(taken: Run, client: Client) -> None:
@@ -218,6 +218,15 @@ def test_damaged_data_are_charged_to_whoever_damages_frames(
     monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
     with pytest.raises(Undecided, match=r"with another content, such as byte 7.*nobody knows where"):
         require_undamaged(taken, answer, lambda _: None)
+
+
+def test_damaged_data_hide_no_calls_that_the_duts_port_lost(
+    taken: Run, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.damaged, client.resent, client.missed = 2, 4, 4
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    with pytest.raises(CardFailure, match="the dut's port counted 24 frames as lost"):
+        nfs_limit.judge(taken, measured(taken), lambda _: None)
 
 
 def test_undamaged_data_send_no_frames(taken: Run, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

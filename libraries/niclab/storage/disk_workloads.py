@@ -235,14 +235,16 @@ def judge(run: Run, answers: Sequence[LoadsAnswer], say: Tell) -> None:
             baseline is missed.
         Undecided: Nobody damages frames, many segments are lost somewhere, or the runs cannot tell.
     """
-    for answer in answers:
-        damage.require_undamaged(run, answer, say, answer.gone)
-    problems = [f"{answer.subject}: {each}" for answer in answers for each in answer.problems]
-    if problems:
-        raise BenchFault("\n".join(problems))
+
+    def require_whole() -> None:
+        for answer in answers:
+            damage.require_undamaged(run, answer, say, answer.gone)
+        if problems := [f"{answer.subject}: {each}" for answer in answers for each in answer.problems]:
+            raise BenchFault("\n".join(problems))
+
     lost = [each for answer in answers for load in answer.loads for each in load.lost]
     asked = [question for answer in answers for question in answer.questions()]
-    resent.judge(lost, lambda: experiment.judge_questions(run.notes, asked) if asked else None)
+    resent.judge(lost, require_whole, lambda: experiment.judge_questions(run.notes, asked) if asked else None)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from niclab.core.verdict import NotApplicable, Undecided, fail_with
+from niclab.core.verdict import Collected, NotApplicable, Undecided, fail_with
 from niclab.traffic.outage.outage import Judgement
 
 RESENT_PART, RESENT_LEAST = 0.01, 10
@@ -38,21 +38,32 @@ def judged(words: str, lost: int, counted: int, excuses: Sequence[object]) -> Ju
     return Judgement([whole], []) if counted >= lost and not excuses else Judgement([], [whole])
 
 
-def judge(lost: Sequence[Judgement], ask: Callable[[], object], undecided: Sequence[str] = ()) -> None:
-    """End a check of storage by its losses, and between what is proven and what is possible, by its figures.
+def judge(
+    lost: Sequence[Judgement],
+    require_whole: Callable[[], object],
+    ask: Callable[[], object],
+    undecided: Sequence[str] = (),
+) -> None:
+    """End a check of storage by its data and losses, and between what is proven and what is possible, by its figures.
 
     Args:
         lost: The losses.
-        ask: Judges the figures.
+        require_whole: Requires that all data and counts are right; a doubt of it hides no proven loss.
+        ask: Judges the figures, where all data are right.
         undecided: Other reasons why nobody knows.
 
     Raises:
-        CardFailure: A loss is proven, or by ``ask``.
-        BenchFault: By ``ask``.
-        Undecided: A loss is possible, there are other reasons, or by ``ask``.
+        CardFailure: A loss is proven, or by ``require_whole`` or ``ask``.
+        BenchFault: By ``require_whole`` or ``ask``.
+        Undecided: A loss is possible, there are other reasons, or by ``require_whole`` or ``ask``.
         NotApplicable: By ``ask``, where nothing is undecided.
     """
-    fail_with([words for each in lost for words in each.proven])
+    ends = Collected()
+    with ends.one():
+        require_whole()
+    with ends.one():
+        fail_with([words for each in lost for words in each.proven])
+    ends.end()
     open_ = [*(words for each in lost for words in each.possible), *undecided]
     try:
         ask()

@@ -81,6 +81,16 @@ def test_losses_that_the_duts_port_counts_are_the_cards(connected: Run, programs
         judge(connected, replace(answer, loads=busy))
 
 
+def test_operations_that_failed_hide_no_loss_of_the_card(
+    connected: Run, programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs.discarded, programs.missed = 100, 200
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    answer = replace(measured(connected), damaged=("2 operations failed",))
+    with pytest.raises(CardFailure, match="by the dut's port 600"):
+        judge(connected, answer)
+
+
 def test_a_san_that_nothing_fills_is_not_congested(connected: Run, programs: Programs) -> None:
     programs.discarded = programs.resent = 0
     answer = measured(connected)

@@ -155,10 +155,13 @@ def judge(run: Run, answers: Sequence[CongestedAnswer], say: Tell, undecided: Se
         Undecided: Nobody damages frames, many segments are lost where nobody counts them, no load filled the switch's
             port, or the runs cannot tell.
     """
-    for answer in answers:
-        damage.require_undamaged(run, answer, say)
-    if problems := [f"{answer.subject}: {each}" for answer in answers for each in answer.problems]:
-        raise BenchFault("\n".join(problems))
+
+    def require_whole() -> None:
+        for answer in answers:
+            damage.require_undamaged(run, answer, say)
+        if problems := [f"{answer.subject}: {each}" for answer in answers for each in answer.problems]:
+            raise BenchFault("\n".join(problems))
+
     lost = [each for answer in answers for load in answer.loads for each in load.judgements]
     idle = (
         f"{answers[0].subject}: no load filled the switch's port to the dut, and the switch discarded nothing; "
@@ -167,6 +170,7 @@ def judge(run: Run, answers: Sequence[CongestedAnswer], say: Tell, undecided: Se
     asked = [question for answer in answers for question in answer.questions()]
     resent.judge(
         lost,
+        require_whole,
         lambda: experiment.judge_questions(run.notes, asked) if asked else None,
         [*undecided, *([] if any(load.is_congested for load in answers[0].loads) else [idle])],
     )

@@ -24,7 +24,7 @@ from niclab.run.watching.standstill import Stood
 from niclab.settings import mtu
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.questions import Direction, Expected, Outcome
-from niclab.storage import resent
+from niclab.storage import damage, resent
 from niclab.storage.nfs.nfs_reads import READ_BYTES, NfsAgent, NfsClient, NfsTransport, ReadOrder, read_order
 from niclab.storage.nfs.nfs_server import ON_LINUX, NfsExport, serving, to_itself
 from niclab.storage.resent import RESENT_PART, is_much, judged
@@ -151,20 +151,26 @@ class NfsAnswer(Answer):
         return f"{self.subject}: {self.found}; held back by {self.binds.value}; no limit and {self.against.text}"
 
 
-def judge(run: Run, answer: NfsAnswer) -> None:
-    """Judge the calls that were lost, and the rate.
+def judge(run: Run, answer: NfsAnswer, say: Tell) -> None:
+    """Judge the data, the calls that were lost, and the rate.
 
     Args:
         run: The current run.
         answer: The answer.
+        say: Takes what becomes of frames that tell who damages data.
 
     Raises:
-        CardFailure: The card loses many calls or answers, and its port counts them, or a limit is missed.
-        BenchFault: The bench may be why a limit is missed.
-        Undecided: Many are lost somewhere, or the runs cannot tell.
+        CardFailure: The card damages frames, or loses many calls or answers, and its port counts them, or a limit is
+            missed.
+        BenchFault: The peer damages frames, or the bench may be why a limit is missed.
+        Undecided: Nobody damages frames, many calls are lost somewhere, or the runs cannot tell.
         NotApplicable: Nothing but figures was measured.
     """
-    resent.judge([answer.lost], lambda: experiment.judge(run.notes, [answer]))
+    resent.judge(
+        [answer.lost],
+        lambda: damage.require_undamaged(run, answer, say),
+        lambda: experiment.judge(run.notes, [answer]),
+    )
 
 
 def measure(
