@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -25,13 +25,14 @@ from niclab.run.watching.standstill import Stood
 from niclab.storage import disk_workloads
 from niclab.storage.disk_counts import DiskCounts
 from niclab.storage.disk_loads import DiskClient
-from niclab.storage.disk_workloads import LoadsAnswer
+from niclab.storage.disk_workloads import LoadFound, LoadsAnswer
 from niclab.storage.iscsi import iscsi_workloads
 from niclab.storage.nvme import nvme_workloads
 from niclab.storage.nvme.nvme_host import NvmeDisks
 from niclab.storage.storage_figures import Binding
 from niclab.storage.volumes import DiskTarget
 from niclab.traffic import WorthlessResult
+from niclab.traffic.outage.outage import Judgement
 from niclab.traffic.runs.traffic_run import TrafficRun
 from Storage import Storage
 
@@ -381,6 +382,20 @@ def test_segments_that_the_duts_port_had_no_room_for_are_the_cards(taken: Run) -
 
 
 @pytest.mark.usefixtures("losing")
+def test_operations_that_failed_hide_no_loss_of_the_card(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations fail because the card loses frames: those with known content arrive, one at a time."""
+    monkeypatch.setattr(delivery, "once_in_order", lambda *_: None)
+    answers = measured(taken)
+    load = answers[0].loads[0]
+    load = replace(load, runs=tuple(map(_missing, load.runs)))
+    damaged = replace(answers[0], loads=(load,), damaged=("2 operations failed",))
+    with pytest.raises(CardFailure, match=rf"{LOST} 120 as lost"):
+        judge(taken, [damaged])
+    with pytest.raises(Undecided, match=r"2 operations failed.*nobody knows where it happened$"):
+        judge(taken, [replace(damaged, loads=())])
+
+
+@pytest.mark.usefixtures("losing")
 def test_losses_that_leave_no_time_for_the_runs_are_named(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     budget = replace(disk_workloads.BUDGETS[Profile.QUICK], most_s=0)
     monkeypatch.setattr(disk_workloads, "BUDGETS", {Profile.QUICK: budget})
@@ -393,6 +408,47 @@ def _missing(run: TrafficRun) -> TrafficRun:
     """The run, with 40 frames for which the dut's port had no room."""
     assert run.receiver.port == "dut.p0"
     return replace(run, receiver=replace(run.receiver, frames=replace(run.receiver.frames, rx_missed_errors=40)))
+
+
+@pytest.mark.parametrize("is_cards", [True, False])
+def test_a_later_path_that_fails_hides_no_loss_of_the_card(
+    taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch, is_cards: bool
+) -> None:
+    """The figures of the path before are noted, too."""
+    attached, paths = iscsi_workloads.attached, count(1)
+
+    def once(*args: Any) -> AbstractContextManager[tuple[str, ...]]:
+        if next(paths) > 1:
+            raise BenchFault("dut: no session with iqn.a:b")
+        return attached(*args)
+
+    monkeypatch.setattr(iscsi_workloads, "attached", once)
+    monkeypatch.setattr(LoadFound, "lost", [Judgement(["dut.p0 lost 120"], [])] if is_cards else [])
+    words = r"^dut\.p0 lost 120" if is_cards else r"^dut: no session with iqn\.a:b$"
+    with pytest.raises(CardFailure if is_cards else BenchFault, match=words):
+        Storage().iscsi_blocks_should_come_back(Profile.QUICK)
+    assert program.ends == 1 and len(taken.notes.take_figures()) == 3
+
+
+def test_a_load_that_cannot_be_told_hides_no_loss_in_another(
+    taken: Run, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first load ends without an answer, the others are made all the same."""
+    measure = disk_workloads._Loads._measured
+
+    def untold(self: disk_workloads._Loads, load: StorageLoad) -> LoadFound:
+        if load is StorageLoad.RANDOM:
+            raise Undecided("random operations: a server stood still too often")
+        return measure(self, load)
+
+    monkeypatch.setattr(disk_workloads._Loads, "_measured", untold)
+    answers = measured(taken)
+    assert [each.unit for each in answers[0].loads] == ["Mbyte/s"] * 2 and program.ends == 2
+    with pytest.raises(Undecided, match=r"^random operations: a server stood still too often$"):
+        judge(taken, answers)
+    monkeypatch.setattr(LoadFound, "lost", [Judgement(["dut.p0 lost 120"], [])])
+    with pytest.raises(CardFailure, match=r"dut\.p0 lost 120"):
+        judge(taken, answers)
 
 
 def test_a_baseline_that_a_slow_target_may_miss_is_nobodys(taken: Run, program: Program) -> None:

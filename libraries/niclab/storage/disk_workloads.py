@@ -17,7 +17,7 @@ from niclab.card import StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.report import now
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.run import Run
@@ -38,7 +38,7 @@ from niclab.traffic.limits.measured_path import MeasuredPath
 from niclab.traffic.outage.outage import Judgement
 from niclab.traffic.runs import discarded, endpoints, experiment
 from niclab.traffic.runs.asker import ToldAsker
-from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.experiment import Answer, Ended, Question
 from niclab.traffic.runs.line_rate import line_mbps
 from niclab.traffic.runs.looks import Looks
 from niclab.traffic.runs.measuring import Session
@@ -148,6 +148,7 @@ class LoadsAnswer(Answer):
         problems: Where counts disagree, in words.
         damaged: Data that were not those written, and operations that failed, in words.
         gone: What the target has lost meanwhile, in words, where anything is damaged.
+        ended: How loads have ended that have no answer, and what has ended the loads before all paths were asked.
     """
 
     subject: str
@@ -156,6 +157,7 @@ class LoadsAnswer(Answer):
     problems: tuple[str, ...]
     damaged: tuple[str, ...]
     gone: tuple[str, ...] = ()
+    ended: tuple[Ended, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [f"{self.subject}: {self.counts}", *(f"{self.subject}: {each}" for each in self.problems)]
@@ -202,20 +204,26 @@ def measure(
         tell: Takes the progress of what lasts long.
 
     Returns:
-        The answer of each path.
+        The answer of each path, but for those after one that has ended without an answer.
 
     Raises:
-        BenchFault: The target cannot be made, the session goes another way, or a run fails or is worthless.
+        BenchFault: The first target cannot be made, its session goes another way, or a run fails or is worthless.
         Undecided: The time was spent before the first look; the message names segments that were sent again.
     """
     answers = list[LoadsAnswer]()
     for path in run.bench.paths:
-        with protocol.attached(run, path) as disks, ExitStack() as ending:
-            agent = DiskAgent(run.server(Role.DUT))
-            ending.callback(agent.end)  # before the session: it has the disks open
-            client = DiskClient(agent, disks.names, secrets.token_hex(8))
-            found = _Loads(run, path, client, protocol, disks, BUDGETS[profile], tell).asked(loads, not answers)
-            answers.append(replace(found, gone=tuple(disks.gone())) if found.damaged else found)
+        try:
+            with protocol.attached(run, path) as disks, ExitStack() as ending:
+                agent = DiskAgent(run.server(Role.DUT))
+                ending.callback(agent.end)  # before the session: it has the disks open
+                client = DiskClient(agent, disks.names, secrets.token_hex(8))
+                found = _Loads(run, path, client, protocol, disks, BUDGETS[profile], tell).asked(loads, not answers)
+                answers.append(replace(found, gone=tuple(disks.gone())) if found.damaged else found)
+        except (CardFailure, BenchFault, Undecided) as error:
+            if not answers:
+                raise
+            answers[-1] = replace(answers[-1], ended=(*answers[-1].ended, error))
+            break
     for answer in answers:
         _note(run, answer)
     return answers
@@ -243,8 +251,9 @@ def judge(run: Run, answers: Sequence[LoadsAnswer], say: Tell) -> None:
             raise BenchFault("\n".join(problems))
 
     lost = [each for answer in answers for load in answer.loads for each in load.lost]
-    asked = [question for answer in answers for question in answer.questions()]
-    resent.judge(lost, require_whole, lambda: experiment.judge_questions(run.notes, asked) if asked else None)
+    ended = [each for answer in answers for each in answer.ended]
+    asked = any(answer.questions() for answer in answers)
+    resent.judge(lost, require_whole, lambda: experiment.judge(run.notes, answers, ended) if asked or ended else None)
 
 
 @dataclass(frozen=True)
@@ -284,18 +293,28 @@ class _Loads(DiskLoads):
     tell: Tell
 
     def asked(self, loads: Sequence[StorageLoad], is_first: bool) -> LoadsAnswer:
-        before, found = self.disks.look(), list[LoadFound]()
+        before, found, ended = self.disks.look(), list[LoadFound](), list[Undecided]()
         self.client.fill()
         with until_all_fail([self.client]):
             for load in loads if is_first else loads[:1]:
-                found.append(self._counted(load, is_first))
+                try:
+                    found.append(self._counted(load, is_first))
+                except Undecided as error:
+                    ended.append(error)
+        if ended and not found:
+            raise ended[0]
         self.client.check()
         counts = self.disks.look().since(before)
         damaged = tuple(self.client.damaged)
         problems = [] if damaged else contradictions(counts, self.client.total, self.protocol.target_within)
         problems += [each for load in found for run in load.runs for each in too_much(run)] if not damaged else []
         return LoadsAnswer(
-            f"path {self.path.name}, {self.protocol.name}", tuple(found), counts, tuple(problems), damaged
+            subject=f"path {self.path.name}, {self.protocol.name}",
+            loads=tuple(found),
+            counts=counts,
+            problems=tuple(problems),
+            damaged=damaged,
+            ended=tuple(ended),
         )
 
     def _counted(self, load: StorageLoad, is_first: bool) -> LoadFound:
