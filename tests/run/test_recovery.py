@@ -109,6 +109,27 @@ def test_a_server_that_answers_again_is_left_alone(bench: FakeBench, dut: Server
     assert recover(dut).by == RecoveryStep.CONSOLE and bench.bmcs[Role.DUT]["ipmi"].orders == []
 
 
+@pytest.mark.parametrize("step", ["console", "nmi"])
+def test_a_server_that_answers_again_is_not_crashed(
+    bench: FakeBench, dut: Server, console: FakeConsole, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """A busy driver under the NMI would be charged with the panic."""
+    bench.dut.crash()
+
+    def comes_back(*_: object) -> None:
+        bench.dut.boot()
+        raise BenchFault("dut: no answer in time")
+
+    if step == "console":
+        monkeypatch.setattr(dut, "log_in_on_console", comes_back)
+    else:
+        monkeypatch.setattr(console, "expect_death", comes_back)
+    found = recover(dut)
+    assert found.by == (RecoveryStep.CONSOLE if step == "console" else RecoveryStep.NMI)
+    assert PowerAction.RESET not in bench.bmcs[Role.DUT]["ipmi"].orders
+    assert len(dut.recoveries) == 1 and "dut: no answer in time" in dut.recoveries[0]
+
+
 def test_a_line_without_break_skips_nothing_else(bench: FakeBench, taken: Run, dut: Server) -> None:
     bench.dut.crash()
     bench.consoles[Role.DUT].carries_break = False

@@ -121,17 +121,18 @@ class _Ladder:
         )
 
     def _step(self, step: RecoveryStep, deadline_s: float, take: Callable[[Deadline], str]) -> bool:
-        deadline = Deadline(deadline_s)
+        deadline, boots = Deadline(deadline_s), step in (RecoveryStep.RESET, RecoveryStep.POWER_CYCLE)
         try:
-            text, outcome = take(deadline), StepEnding.DONE
-            if step in (RecoveryStep.RESET, RecoveryStep.POWER_CYCLE) or self._server.answers():
-                outcome = StepEnding.RECOVERED
+            text, outcome = take(deadline), StepEnding.RECOVERED if boots else StepEnding.DONE
         except (_Skip, NotApplicable, NoBreak) as reason:
             text, outcome = str(reason), StepEnding.SKIPPED
         except KernelDeath as death:
             text, outcome, self._dead = str(death), StepEnding.DONE, "its kernel is dead already"
         except BenchFault as fault:
             text, outcome = str(fault), StepEnding.FAILED
+        # it may be back by itself: the next step could crash it under its load, which looks like the driver's doing
+        if not boots and outcome is not StepEnding.SKIPPED and self._server.answers():
+            outcome = StepEnding.RECOVERED
         seconds = round(deadline.seconds - deadline.left, 3)
         rung = Rung(self._server.name, step, outcome, deadline_s, seconds, round(time.time(), 3), text or "no words")
         self.recovery.rungs.append(rung)
