@@ -6,7 +6,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import Role
-from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, KernelFailure, Undecided
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 
@@ -45,3 +45,22 @@ def test_a_fault_of_the_bench_stays_one(bench: FakeBench, taken: Run) -> None:
     with pytest.raises(BenchFault, match=r"^no answer$"), standstill.blameless(taken):
         bench.ssh[Role.DUT].stood += "stood 260\n"
         raise BenchFault("no answer")
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_server_that_cannot_be_asked_leaves_the_words_of_the_failure(
+    bench: FakeBench, taken: Run, role: Role
+) -> None:
+    """Nobody knows whether it kept running: the failure is no proof, and its words are no less needed."""
+    with pytest.raises(Undecided) as caught, standstill.blameless(taken):
+        bench.ssh[role].host.crash()
+        raise CardFailure(LOST)
+    first, *more = str(caught.value).splitlines()
+    assert first == LOST and f"meanwhile {role.value}" in "".join(more)
+    assert "expected to see both keep running" in "".join(more)
+
+
+def test_trouble_of_a_kernel_is_no_standstill(bench: FakeBench, taken: Run) -> None:
+    with pytest.raises(KernelFailure, match=r"^dut: Oops$"), standstill.blameless(taken):
+        bench.ssh[Role.DUT].stood += "stood 260\n"
+        raise KernelFailure("dut: Oops")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, KernelFailure, Undecided
 from niclab.core.wait import Deadline
 from niclab.hosts.errors import ReadError
 from niclab.run import program
@@ -218,16 +218,22 @@ def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
         least_ms: Shortest standstill that counts, in milliseconds.
 
     Raises:
-        CardFailure: As the block raises it, when neither server stood still.
-        Undecided: In place of a CardFailure, when a server stood still meanwhile.
-        BenchFault: When a server cannot be watched.
+        CardFailure: As the block raises it, when neither server stood still, or a kernel reported trouble.
+        Undecided: In place of a CardFailure, when a server stood still meanwhile, or cannot be asked any more.
+        BenchFault: When a server cannot be watched before.
     """
     both = watch(run, least_ms)
     before = both.told()
     try:
         yield
+    except KernelFailure:
+        raise
     except CardFailure as error:
-        if not (stood := both.between(before, both.told())):
+        try:
+            stood = both.between(before, both.told())
+        except BenchFault as fault:
+            raise Undecided(f"{error}\nmeanwhile {fault}; expected to see both keep running") from error
+        if not stood:
             raise
         raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected both to keep running") from error
 
