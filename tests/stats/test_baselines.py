@@ -12,7 +12,9 @@ import pytest
 from niclab.commands.cli import main
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence.runfolder import finish_run, new_run
+from niclab.report.certificate.waived import Waived
+from niclab.report.evidence.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run
+from niclab.report.verdicts import Verdict
 from niclab.stats.baselines import Accepting, BaselineStore
 from niclab.stats.measurements import FILE, Key, Measurement, add, read
 from niclab.stats.questions import Direction
@@ -195,6 +197,51 @@ def test_unfinished_and_empty_runs_are_refused(store: BaselineStore, tmp_path: P
     (run_dir / FILE).write_text('{"format": 1, "measurements": []}')
     with pytest.raises(BenchFault, match="no measurements; expected at least one"):
         store.accept(run_dir)
+
+
+def told(run_dir: Path, verdict: Verdict) -> None:
+    """A test of the run has ended so."""
+    result = {
+        "uuid": "1",
+        "fullName": "Suites.Firmware Is Right",
+        "labels": [{"name": "verdict", "value": verdict.value}],
+        "status": verdict.allure_status,
+        "statusDetails": {"message": "CardFailure: dut.p0 is wrong"},
+        "start": 1000,
+        "stop": 2000,
+    }
+    folder = run_dir / ALLURE_RESULTS_FOLDER
+    folder.mkdir(exist_ok=True)
+    (folder / "1-result.json").write_text(json.dumps(result))
+
+
+def test_figures_of_a_card_that_was_found_wrong_are_no_baseline(
+    store: BaselineStore, finished: Callable[..., Path]
+) -> None:
+    """Cards that are as bad would be green; but where figures have changed for good, they have missed the old ones."""
+    run_dir = finished(measurement())
+    told(run_dir, Verdict.CARD_FAILURE)
+    for how in Accepting:
+        with pytest.raises(BenchFault, match=r"the card was found wrong by Firmware Is Right; expected figures of a"):
+            store.accept(run_dir, how)
+    assert not store.folder.exists()
+    told(run_dir, Verdict.UNDECIDED)
+    store.accept(run_dir)
+    later = finished(measurement(samples=(9500.0, 9501.0, 9502.0), taken="2026-11-22T10:58:03+00:00"))
+    told(later, Verdict.CARD_FAILURE)
+    with pytest.raises(BenchFault, match="the card was found wrong by"):
+        store.accept(later, Accepting.ANOTHER_DAY)
+    store.accept(later, Accepting.REPLACE)
+
+
+def test_a_failure_that_a_waiver_covers_keeps_no_figures_away(
+    store: BaselineStore, finished: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_dir = finished(measurement())
+    told(run_dir, Verdict.CARD_FAILURE)
+    covered = Waived(tests={"Suites.Firmware Is Right": ["known-firmware"]})
+    monkeypatch.setattr("niclab.stats.baselines.waived", lambda *_: covered)
+    assert len(store.accept(run_dir)) == 1
 
 
 def test_another_direction_is_refused(store: BaselineStore, finished: Callable[..., Path]) -> None:

@@ -7,7 +7,7 @@ by. Accepted figures that were replaced stay in the file: its trend.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -19,7 +19,10 @@ from pydantic import Field
 from niclab.core.verdict import BenchFault
 from niclab.files.types import Name, Record, Text, Wanted
 from niclab.report import now, write_json
-from niclab.report.evidence.runfolder import read_run
+from niclab.report.allure.allure_results import read_results
+from niclab.report.certificate.waived import waived
+from niclab.report.evidence.runfolder import ALLURE_RESULTS_FOLDER, read_run
+from niclab.report.verdicts import Verdict
 from niclab.stats.judge import FEWEST_OF_A_BASELINE
 from niclab.stats.measurements import FORMAT, Better, Format, Key, Measurement, Metric, Moment, Sample, load, read
 
@@ -129,11 +132,14 @@ class BaselineStore:
         Raises:
             BenchFault: When the run is not finished, has no measurements, one with too few samples, or a baseline
                 exists already and ``how`` does not say what to do with it, or holds for the day of this run already.
+                Or a test found the card wrong: figures of such a card may only replace a baseline that they missed.
         """
         measurements = read(run_dir)
         run = read_run(run_dir)
         problems = [] if run.get("finished") else [f"{run_dir}: the run is not finished"]
         problems += [] if measurements else [f"{run_dir}: no measurements; expected at least one"]
+        if how is not Accepting.REPLACE or any(self.find(each) is None for each in measurements):
+            problems += _found_wrong(run_dir, run)
         for each in measurements:
             problems += self._refusals(each, how)
         if problems:
@@ -194,6 +200,15 @@ class BaselineStore:
 
 def _file_name(key: Key, metric: str, unit: str) -> str:
     return f"{key.card}-{metric}-{key.digest(metric, unit)}.json"
+
+
+def _found_wrong(run_dir: Path, run: Mapping[str, object]) -> list[str]:
+    """The tests that have found the card wrong, in words; those apart whose failure a waiver covers."""
+    tests = read_results(run_dir / ALLURE_RESULTS_FOLDER).tests
+    covered = waived(run_dir, run.get("card"), run.get("started"), tests).tests
+    wrong = [each.name for each in tests if each.verdict is Verdict.CARD_FAILURE and each.name not in covered]
+    names = ", ".join(each.rpartition(".")[2] for each in wrong)
+    return [f"{run_dir}: the card was found wrong by {names}; expected figures of a sound card"] if wrong else []
 
 
 def _accepted(measurement: Measurement, run: dict[str, object], run_dir: Path) -> Accepted:
