@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -100,6 +101,18 @@ def test_a_san_that_nothing_fills_is_not_congested(connected: Run, programs: Pro
     full = replace(answer.loads[0].congested.figures, wire_mbps=0.95 * answer.loads[0].line_mbps)
     load = replace(answer.loads[0], congested=replace(answer.loads[0].congested, figures=full))
     judge(connected, replace(answer, loads=(load, answer.loads[1])))
+
+
+@pytest.mark.parametrize(("stray", "loads"), [(1, 0), (4, 2)])
+def test_a_stray_frame_that_is_discarded_is_no_congestion(
+    connected: Run, programs: Programs, stray: int, loads: int
+) -> None:
+    """Three runs of each load: a switch discards a frame now and then that has to do with neither source."""
+    programs.discarded, programs.resent = stray, 0
+    answer = measured(connected)
+    assert sum(load.is_congested for load in answer.loads) == loads
+    with nullcontext() if loads else pytest.raises(Undecided, match="no load filled the switch's port"):
+        judge(connected, answer)
 
 
 def test_data_that_come_through_one_port_alone_are_the_benchs_fault(connected: Run, programs: Programs) -> None:

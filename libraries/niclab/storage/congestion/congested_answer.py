@@ -21,6 +21,10 @@ from niclab.traffic.runs import discarded
 from niclab.traffic.runs.experiment import Answer, Question
 from niclab.traffic.runs.traffic_run import TrafficRun
 
+STRAY_FRAMES = 10
+"""Assumption: a switch discards no more of others, such as broadcasts; a port that is overrun discards many times that,
+whole bursts of each connection."""
+
 
 class San(StrEnum):
     """The ports through which disks are reached."""
@@ -79,7 +83,7 @@ class CongestedLoad:
     @property
     def is_congested(self) -> bool:
         """Did the sources send more than the switch's port carries? It discarded frames, or its line was full."""
-        return bool(self.congested.discards) or self.congested.figures.wire_mbps >= FULL * self.line_mbps
+        return self.congested.discards > STRAY_FRAMES or self.congested.figures.wire_mbps >= FULL * self.line_mbps
 
     @property
     def text(self) -> str:

@@ -21,7 +21,7 @@ from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.storage import damage, resent
 from niclab.storage.congestion import pause_frames
-from niclab.storage.congestion.congested_answer import CongestedAnswer, San
+from niclab.storage.congestion.congested_answer import STRAY_FRAMES, CongestedAnswer, San
 from niclab.storage.congestion.congested_runs import CongestedRun, DisksLoaded, Loaded, Turns, answered, of_all
 from niclab.storage.congestion.congested_san import CongestedSan
 from niclab.storage.congestion.losses import Lost, lost_of
@@ -164,8 +164,8 @@ def judge(run: Run, answers: Sequence[CongestedAnswer], say: Tell, undecided: Se
 
     lost = [each for answer in answers for load in answer.loads for each in load.judgements]
     idle = (
-        f"{answers[0].subject}: no load filled the switch's port to the dut, and the switch discarded nothing; "
-        "expected a congested SAN"
+        f"{answers[0].subject}: no load filled the switch's port to the dut, and the switch discarded no more than "
+        f"{STRAY_FRAMES} frames of each; expected a congested SAN"
     )
     asked = [question for answer in answers for question in answer.questions()]
     resent.judge(
