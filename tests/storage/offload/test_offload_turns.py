@@ -238,6 +238,19 @@ def test_a_strange_mac_address_is_undecided(disks: Disks) -> None:
         check()
 
 
+@pytest.mark.parametrize("what", ["cut", "slow"])
+def test_a_strange_mac_address_hides_no_failure(taken: Run, disks: Disks, what: str) -> None:
+    disks.mac = STRANGE
+    if what == "cut":
+        disks.commands = cut
+    else:
+        disks.speed = lambda record, load: 0.25 if record != "default" and load == "write" else 1.0
+    words = {"cut": "expected at most 5 commands", "slow": "at most 50 % "}
+    with pytest.raises(CardFailure, match=f"writes of 256 KiB: .*{words[what]}"):
+        check()
+    assert [each for each in taken.notes.take_figures() if each.outcome is Decision.MISSED]
+
+
 def test_counts_that_disagree_are_the_benchs_fault(disks: Disks) -> None:
     disks.target_loses = 4 << 20
     with pytest.raises(BenchFault, match=r"bytes read: .* at the target"):

@@ -10,7 +10,7 @@ from statistics import median
 from niclab.card import IscsiOffload, StorageLoad
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Collected, Undecided
 from niclab.report.pages.charts import Chart, ChartLine, LineChart, Point
 from niclab.run.run import Run
 from niclab.run.watching.standstill import Stood
@@ -234,9 +234,14 @@ def judge(run: Run, answer: OffloadAnswer, say: Tell) -> None:
     damage.require_undamaged(run, answer, say)
     if answer.problems:
         raise BenchFault("\n".join(f"{answer.subject}: {each}" for each in answer.problems))
-    _require_mac(answer)
-    _require_whole(answer)
-    experiment.judge_questions(run.notes, answer.questions())
+    ends = Collected()
+    with ends.one():
+        _require_mac(answer)
+    with ends.one():
+        _require_whole(answer)
+    with ends.one():
+        experiment.judge_questions(run.notes, answer.questions())
+    ends.end()
 
 
 def _require_mac(answer: OffloadAnswer) -> None:
