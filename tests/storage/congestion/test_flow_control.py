@@ -191,6 +191,23 @@ def test_pause_frames_of_a_port_that_is_not_to_send_them_are_the_cards(
     assert any("although it is not to" in line for line in answer.lines())
 
 
+@pytest.mark.parametrize("is_cards", [True, False])
+def test_a_later_session_that_fails_hides_no_pause_frames(
+    connected: Run, programs: Programs, ports: Ports, monkeypatch: pytest.MonkeyPatch, is_cards: bool
+) -> None:
+    """The links of the last one do not come back: what was counted in two is proven."""
+    ports.asks[False] = 3 if is_cards else 0
+
+    def links(*_: object) -> None:
+        if programs.ends == 8:
+            raise BenchFault("dut.p0: no link")
+
+    monkeypatch.setattr(mtu, "wait_for_links", links)
+    words = r"flow control off: 12, 12 .*it is not to$" if is_cards else r"^dut\.p0: no link$"
+    with pytest.raises(CardFailure if is_cards else BenchFault, match=words):
+        measured(connected)
+
+
 def test_pause_frames_of_one_session_alone_are_undecided(connected: Run, programs: Programs, ports: Ports) -> None:
     assert programs
     ports.asks, ports.runs = {True: 0, False: 3}, range(1, 2)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import Role
 from niclab.card import Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
 from niclab.core.wait import pause
 from niclab.run.run import Run
 from niclab.settings import mtu
@@ -62,7 +62,8 @@ def measure(run: Run, vlan: int, profile: Profile, tell: Tell) -> FlowAnswer:
         The answer.
 
     Raises:
-        CardFailure: The dut's port takes a setting and does not show it.
+        CardFailure: The dut's port takes a setting and does not show it; or a session fails after the port has sent
+            pause frames with flow control off in as many as prove it.
         NotApplicable: The sheet asks for no load that reads, a server does not run Linux, fewer than two paths go
             through the switch, its VLANs cannot be set, or the flow control of the dut's port cannot be set.
         SheetSilent: The sheet says nothing of pause frames, or names no counter of those that a port sends.
@@ -73,21 +74,25 @@ def measure(run: Run, vlan: int, profile: Profile, tell: Tell) -> FlowAnswer:
     loads, san, plan = require_loads(run), CongestedSan.of(run), SESSIONS[profile]
     counter = _require_settable(run)
     made: dict[FlowControl, list[DisksLoaded]] = {each: [] for each in FlowControl}
-    unasked, kept = list[int | None](), dict[str, None]()
+    unasked, kept = Unasked(run.bench.end(san.first, Role.DUT).place, counter, ()), dict[str, None]()
     with san.laid(run, vlan):
         measured = look_before(run, san, loads)
         for pair in range(plan.pairs):
             for flow in list(FlowControl)[:: 1 if pair % 2 == 0 else -1]:
                 tell(f"{san.named(run)}, {flow.value}: session {pair + 1} of {plan.pairs}")
-                with _set(run, san, flow, kept):
-                    before = _settled(run, san)
-                    made[flow].append(load_disks(run, san, measured, plan.turns, tell))
-                    if flow is FlowControl.OFF:
-                        unasked.append(_settled(run, san).since(before).sent)
+                try:
+                    with _set(run, san, flow, kept):
+                        before = _settled(run, san)
+                        made[flow].append(load_disks(run, san, measured, plan.turns, tell))
+                        if flow is FlowControl.OFF:
+                            sent = _settled(run, san).since(before).sent
+                            unasked = replace(unasked, sent=(*unasked.sent, sent))
+                except (BenchFault, Undecided):
+                    fail_with(unasked.judgement.proven)
+                    raise
         loaded = of_all(measured, [each for sessions in made.values() for each in sessions])
         off, on = (answered(run, san, loaded, plan.turns, made[flow], flow.value) for flow in FlowControl)
-    port = run.bench.end(san.first, Role.DUT)
-    answer = FlowAnswer(off, on, Unasked(port.place, counter, tuple(unasked)), tuple(kept))
+    answer = FlowAnswer(off, on, unasked, tuple(kept))
     for figure in answer.figures():
         run.notes.figure(figure)
     return answer
