@@ -174,6 +174,37 @@ def test_a_feature_that_does_not_come_back_after_an_unsupported_name_is_wrong(
     assert second == "dut.p0 (0000:01:00.0): after unsupported feature names were tried, lso did not come back"
 
 
+@pytest.mark.parametrize(
+    ("keyword", "arguments", "words"),
+    [
+        ("offload_should_switch_as_on_the_sheet", ["every"], "offload tx-checksum (tx-checksumming) stays on when"),
+        ("unsupported_feature_names_should_be_refused", [], "took the feature name lso"),
+    ],
+)
+def test_a_port_that_cannot_be_put_back_hides_no_failure(
+    settings: FakeSettings, bench: FakeBench, keyword: str, arguments: list[str], words: str
+) -> None:
+    settings.faults |= {"tx-checksumming stuck", "takes any word"}
+    bench.ssh[Role.DUT].replies["restore"] = BenchFault("dut: connection lost")
+    with pytest.raises(CardFailure) as caught:
+        getattr(Offloads(), keyword)(*arguments)
+    assert words in str(caught.value) and "connection lost" in "".join(caught.value.__notes__)
+
+
+def test_a_port_that_cannot_be_read_hides_no_failure_of_another(settings: FakeSettings, bench: FakeBench) -> None:
+    settings.ports["enp1s0"].features["generic-receive-offload"] = Feature(False, False, None)
+
+    def lost(iface: str) -> Features:
+        if iface != "enp1s0":
+            raise BenchFault("dut: connection lost")
+        return settings.features(iface)
+
+    bench.dut.features = lost  # type: ignore[attr-defined]
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .*: offload gro .* is off; expected on") as caught:
+        Defaults().offloads_should_be_as_delivered()
+    assert caught.value.__notes__ == ["dut: connection lost"]
+
+
 class TestCounters:
     @pytest.fixture(autouse=True)
     def _traffic(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,6 +336,14 @@ class TestCounters:
         settings.ports["enp1s0"].grows = lambda _: {}
         with pytest.raises(BenchFault, match="no counter 'tso' among 2; sheet intel-82574l names it"):
             Offloads().offload_counters_should_follow_the_switch("tso4")
+
+    def test_a_counter_that_is_not_there_hides_no_failure_of_another(self, settings: FakeSettings) -> None:
+        port = settings.ports["enp1s0"]
+        del port.counters["reqs"]
+        port.grows = lambda _: {"tso": 0, "pkts": 0}
+        with pytest.raises(CardFailure, match="tso grew by 0 with it on; expected growth") as caught:
+            Offloads().offload_counters_should_follow_the_switch("every")
+        assert "no counter 'reqs' among 2" in "".join(caught.value.__notes__)
 
     @pytest.mark.usefixtures("settings")
     def test_an_offload_without_proof_is_not_applicable(self) -> None:

@@ -95,6 +95,22 @@ def test_a_link_that_the_dut_loses_by_its_self_test_is_the_cards(bench: FakeBenc
         carried_out(bench, taken, answer, True)
 
 
+@pytest.mark.parametrize("lost", ["nvram", "link"])
+def test_a_result_that_cannot_be_read_hides_no_failure_of_another_port(bench: FakeBench, taken: Run, lost: str) -> None:
+    def answer(iface: str) -> SelfTest:
+        if iface == "enp2s0":
+            raise BenchFault("dut: connection lost")
+        if lost == "nvram":
+            return SelfTest(False, (("nvram", 1),))
+        bench.cables.stuck["dut.p0"] = False
+        return GOOD
+
+    words = r"^dut\.p0 .*nvram 1" if lost == "nvram" else r"^dut\.p0 .* has no carrier .* after its self test"
+    with pytest.raises(CardFailure, match=words) as caught:
+        carried_out(bench, taken, answer, True)
+    assert caught.value.__notes__ == ["dut: connection lost"]
+
+
 def test_a_result_that_fails_is_named(bench: FakeBench, taken: Run) -> None:
     with pytest.raises(CardFailure, match=r"its self test fails: results other than 0: link 1; expected the verdict "):
         carried_out(bench, taken, lambda _: SelfTest(False, (("nvram", 0), ("link", 1))), True)

@@ -474,6 +474,64 @@ def test_a_failure_is_told_before_what_could_not_be_put_back(settings: FakeSetti
     assert "connection lost" in caught.value.__notes__[0]
 
 
+@pytest.mark.parametrize(
+    ("fault", "keyword", "words"),
+    [
+        ("pause refused", "pause_should_be_settable", "pause rx is True (not supported); expected off"),
+        ("coalescing swapped", "coalescing_parameter_should_be_settable", "rx-usecs is 18 when set to 100; expected"),
+        ("takes any parameter", "unsupported_coalescing_should_be_refused", "took rx-frames; expected it refused"),
+    ],
+)
+def test_a_port_that_cannot_be_put_back_hides_no_failure(
+    settings: FakeSettings, bench: FakeBench, fault: str, keyword: str, words: str
+) -> None:
+    settings.faults.add(fault)
+    bench.ssh[Role.DUT].replies["restore"] = BenchFault("dut: connection lost")
+    with pytest.raises(CardFailure) as caught:
+        getattr(Settings(), keyword)(*(["rx-usecs"] if "parameter_" in keyword else []))
+    assert words in str(caught.value) and "connection lost" in "".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("what", "asked", "words"),
+    [
+        ("rings", "rings", "ring rx is 512"),
+        ("coalescing", "coalescing", "rx-usecs is 19"),
+        ("pause", "pause", "pause rx is off"),
+        ("channels", "channels", "most combined queues is 9"),
+    ],
+)
+def test_a_port_that_cannot_be_read_hides_no_failure_of_another(
+    settings: FakeSettings, bench: FakeBench, what: str, asked: str, words: str
+) -> None:
+    port, read = settings.ports["enp1s0"], getattr(settings, asked)
+    port.rings["rx"], port.coalescing["rx-usecs"], port.pause["rx"], port.most_queues = 512, 19, False, 9
+
+    def lost(iface: str) -> object:
+        if iface != "enp1s0":
+            raise BenchFault("dut: connection lost")
+        return read(iface)
+
+    setattr(bench.dut, asked, lost)
+    with pytest.raises(CardFailure) as caught:
+        delivered(what)
+    assert words in str(caught.value) and caught.value.__notes__ == ["dut: connection lost"]
+
+
+@pytest.mark.parametrize("fault", ["rings halve", "never back"])
+def test_what_is_lost_over_down_and_up_is_told_before_what_could_not_be_put_back(
+    settings: FakeSettings, bench: FakeBench, taken: Run, fault: str
+) -> None:
+    settings.faults.add(fault)
+    bench.ssh[Role.DUT].replies["restore"] = BenchFault("dut: connection lost")
+    if fault == "never back":
+        bench.cables.stuck["dut.p0"] = False
+    words = r"^dut\.p0 .* has no carrier" if fault == "never back" else r"^dut\.p0 .*: ring rx is 1024 when set to 2048"
+    with pytest.raises(CardFailure, match=words) as caught:
+        survival.over_down_and_up(taken, str, carrier.not_back)
+    assert "connection lost" in "".join(caught.value.__notes__)
+
+
 def _broken(*_: object) -> object:
     raise CardFailure("broken")
 

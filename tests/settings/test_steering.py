@@ -11,7 +11,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.counts.load_records import CpuTime, CpuTimes
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.linux import cpus_of_list, cpus_of_mask, mask_of
@@ -126,6 +126,14 @@ def test_what_is_taken_and_not_done_is_red(files: Files, kind: Kind, file: str) 
     with pytest.raises(CardFailure) as caught:
         Steering().steering_should_be_settable(kind)
     assert f"shows {file} '{files.content[file]}' when set to '" in str(caught.value)
+
+
+def test_steering_that_cannot_be_put_back_hides_no_failure(files: Files) -> None:
+    files.deaf.add("/sys/class/net/enp1s0/queues/tx-1/xps_cpus")
+    files.shell.replies["[ ! -e"] = BenchFault("dut: connection lost")
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .* shows /sys/class/net/enp1s0/queues/tx-1/xps_cpus") as caught:
+        Steering().steering_should_be_settable(Kind.XPS)
+    assert "connection lost" in "".join(caught.value.__notes__)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Whatever sets a parameter does so by :func:`put`.
 from __future__ import annotations
 
 from niclab.card import CoalescingFacts, CoalescingParameter
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import CardFailure, Collected, NotApplicable
 from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.hosts.settings.ethtool_records import Coalescing
@@ -63,16 +63,17 @@ def as_delivered(run: Run) -> None:
         CardFailure: A port has another value.
         NotApplicable: The sheet knows nothing of coalescing.
     """
-    section, problems = _section(run), list[str]()
+    section, judged = _section(run), Collected()
     defaults = [row.default for row in section.parameters]
     require_known(run, "coalescing", [section.adaptive_rx, section.adaptive_tx, *defaults])
     for dut in dut_ports(run):
-        shown = dut.ask("coalescing", dut.host.settings.coalescing)
-        problems += dut.compare("adaptive receive coalescing", shown.adaptive_rx, section.adaptive_rx)
-        problems += dut.compare("adaptive send coalescing", shown.adaptive_tx, section.adaptive_tx)
-        for row in section.parameters:
-            problems += dut.compare(row.name, shown.parameters.get(row.name), row.default)
-    fail_with(problems)
+        with judged.one():
+            shown = dut.ask("coalescing", dut.host.settings.coalescing)
+            judged.problems += dut.compare("adaptive receive coalescing", shown.adaptive_rx, section.adaptive_rx)
+            judged.problems += dut.compare("adaptive send coalescing", shown.adaptive_tx, section.adaptive_tx)
+            for row in section.parameters:
+                judged.problems += dut.compare(row.name, shown.parameters.get(row.name), row.default)
+    judged.end()
 
 
 def set_parameter(run: Run, parameter: str) -> None:
@@ -88,7 +89,7 @@ def set_parameter(run: Run, parameter: str) -> None:
         NotApplicable: The sheet does not name the parameter.
         SheetUnknown: The sheet does not know whether it can be set.
     """
-    section, problems = _section(run), list[str]()
+    section, judged = _section(run), Collected()
     rows = chosen_rows(run, parameter, {row.name: row for row in section.parameters}, "coalescing parameter")
     known = [row for row in rows.values() if not is_unknown(row.settable)]
     if not known:
@@ -96,8 +97,9 @@ def set_parameter(run: Run, parameter: str) -> None:
             run.card.known(row.settable, f"coalescing.parameters.{name}.settable")
     for row in known:
         for dut in dut_ports(run):
-            problems += _tried(dut, row)
-    fail_with(problems)
+            with judged.one():
+                _try(dut, row, judged)
+    judged.end()
 
 
 def refuse_unsupported(run: Run) -> None:
@@ -111,57 +113,63 @@ def refuse_unsupported(run: Run) -> None:
         BenchFault: The parameters could not be put back.
         NotApplicable: The sheet lists no parameter, or all that are tried.
     """
-    section, problems = _section(run), list[str]()
+    section, judged = _section(run), Collected()
     listed = [row.name for row in section.parameters]
     others = [name for name in TRIED_AS_UNSUPPORTED if name not in listed]
     if not listed or not others:
         known = "no parameter" if not listed else "every parameter that is tried"
         raise NotApplicable(f"sheet {run.card.name} lists {known} of coalescing")
     for dut in dut_ports(run):
-        problems += _not_refused(dut, listed, others)
-    fail_with(problems)
+        with judged.one():
+            _try_unsupported(dut, listed, others, judged)
+    judged.end()
 
 
-def _not_refused(dut: DutPort, listed: list[str], others: list[str]) -> list[str]:
+def _try_unsupported(dut: DutPort, listed: list[str], others: list[str], judged: Collected) -> None:
     before = dut.ask("coalescing", dut.host.settings.coalescing).parameters
     shown = tuple(name for name in (*listed, *others) if before.get(name) is not None)
     if not shown:
-        return [dut.expected(", ".join(listed), None, "a value")]
-    problems = []
+        raise CardFailure(dut.expected(", ".join(listed), None, "a value"))
     with dut.put_back("unsupported coalescing is tried", dut.host.undo.coalescing(dut.iface, shown)):
         for name in others:
             if dut.host.settings.set_coalescing(dut.iface, {name: UNSUPPORTED_VALUE}).refused is None:
-                problems.append(f"{dut.place} took {name}; expected it refused (sheet {dut.run.card.name})")
+                taken = f"{dut.place} took {name}; expected it refused (sheet {dut.run.card.name})"
+                judged.problems.append(taken)
     after = dut.ask("coalescing", dut.host.settings.coalescing).parameters
-    problems += [
+    judged.problems += [
         f"{dut.place}: {name} did not come back: it is {after.get(name)}, before {before.get(name)}"
         for name in others
         if after.get(name) != before.get(name)
     ]
-    return problems
 
 
-def _tried(dut: DutPort, row: CoalescingParameter) -> list[str]:
-    """Problems of giving one parameter another value."""
+def _try(dut: DutPort, row: CoalescingParameter, judged: Collected) -> None:
+    """Give one parameter another value, and put it back."""
     shown, name = dut.ask("coalescing", dut.host.settings.coalescing), row.name
     before = shown.parameters.get(name)
     if before is None:
-        return [dut.expected(name, None, "a value")]
+        raise CardFailure(dut.expected(name, None, "a value"))
     with dut.put_back(f"{name} is set", dut.host.undo.coalescing(dut.iface, (name,))):
         resting = _resting(dut, shown, row)
         value = _another(row, before if resting is None else resting)
         within_s = SETTLES_WITHIN_S if row.settable else 0
         attempt = put(dut.host, shown, name, value, settles_within_s=within_s)
-        found = attempt.now
+        judged.problems += _not_as_set(dut, row, value, resting, attempt)
     after = dut.ask("coalescing", dut.host.settings.coalescing)
     now, was = (after.adaptive_rx, after.parameters.get(name)), (shown.adaptive_rx, before)
     # adaptive coalescing may have changed the value by now
     if now[0] is not was[0] or (now != was and not now[0]):
-        return [f"{dut.place}: {name} did not come back: adaptive and value are {now}, before {was}"]
+        judged.problems.append(f"{dut.place}: {name} did not come back: adaptive and value are {now}, before {was}")
+
+
+def _not_as_set(
+    dut: DutPort, row: CoalescingParameter, value: int, resting: int | None, attempt: Attempt[int | None]
+) -> list[str]:
+    found = attempt.now
     if row.settable and found != value:
-        return [dut.expected(name, f"{found} when set to {value}{refusal(attempt)}", value)]
+        return [dut.expected(row.name, f"{found} when set to {value}{refusal(attempt)}", value)]
     if not row.settable and found != resting:
-        return [dut.expected(name, f"{found} when set to {value}", f"{resting} as before, it is shown only")]
+        return [dut.expected(row.name, f"{found} when set to {value}", f"{resting} as before, it is shown only")]
     return []
 
 

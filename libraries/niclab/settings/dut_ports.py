@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Unknown
-from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown, Trouble
+from niclab.core.verdict import CardFailure, Collected, NotApplicable, SheetUnknown, Trouble
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
@@ -214,6 +214,17 @@ def settled(read: Callable[[], T], done: Callable[[T], bool], within_s: float) -
         pause(SETTLING_STEP_S)
         found = read()
     return found
+
+
+def charged(judged: Collected, found: Sequence[Trouble]) -> list[Trouble]:
+    """Keep the problems of the card for the end of a check, and return those of the bench.
+
+    Args:
+        judged: Takes those of the card.
+        found: The problems of both.
+    """
+    judged.problems += [each.text for each in found if each.of_card]
+    return [each for each in found if not each.of_card]
 
 
 def is_unknown(fact: object) -> bool:

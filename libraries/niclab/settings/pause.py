@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from niclab.card import PauseFacts
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import Collected
 from niclab.hosts.host import Host
 from niclab.hosts.settings.ethtool_records import Pause
 from niclab.hosts.settings.settings_records import Attempt
@@ -72,14 +72,15 @@ def as_delivered(run: Run) -> None:
         NotApplicable: The sheet knows nothing of it, and the driver does not offer it.
         SheetUnknown: The sheet knows nothing of what the driver shows.
     """
-    section, problems = run.card.section(run.card.pause, "pause"), list[str]()
+    section, judged = run.card.section(run.card.pause, "pause"), Collected()
     facts = {"autoneg": section.autoneg, "rx": section.rx, "tx": section.tx}
     require_known(run, "pause", facts.values(), None if section.settable else read_pause)
     for dut in dut_ports(run):
-        shown = dut.ask("pause frames", dut.host.settings.pause)
-        for name, fact in facts.items():
-            problems += dut.compare(f"pause {name}", switches(shown)[name], fact)
-    fail_with(problems)
+        with judged.one():
+            shown = dut.ask("pause frames", dut.host.settings.pause)
+            for name, fact in facts.items():
+                judged.problems += dut.compare(f"pause {name}", switches(shown)[name], fact)
+    judged.end()
 
 
 def read_pause(dut: DutPort) -> Pause:
@@ -105,17 +106,18 @@ def switched(run: Run) -> None:
         NotApplicable: The sheet says nothing about them, or knows none of a driver that does not offer them.
         SheetUnknown: The sheet knows nothing of those that the driver shows.
     """
-    section, problems = run.card.section(run.card.pause, "pause"), list[str]()
+    section, judged = run.card.section(run.card.pause, "pause"), Collected()
     if not section.settable:
         require_known(run, "pause", [section.autoneg, section.rx, section.tx], read_pause)
     for dut in dut_ports(run):
-        before = dut.ask("pause frames", dut.host.settings.pause)
-        with dut.put_back("pause frames are switched", dut.host.undo.pause(dut.iface)):
-            for name in ("rx", "tx"):
-                for on in (False, True):
-                    problems += _tried(dut, before, section, name, on)
-        problems += not_back(dut, before)
-    fail_with(problems)
+        with judged.one():
+            before = dut.ask("pause frames", dut.host.settings.pause)
+            with dut.put_back("pause frames are switched", dut.host.undo.pause(dut.iface)):
+                for name in ("rx", "tx"):
+                    for on in (False, True):
+                        judged.problems += _tried(dut, before, section, name, on)
+            judged.problems += not_back(dut, before)
+    judged.end()
 
 
 def _tried(dut: DutPort, before: Pause, facts: PauseFacts, name: str, on: bool) -> list[str]:

@@ -26,7 +26,7 @@ def as_delivered(run: Run) -> None:
         CardFailure: A port has another number or maximum, or shows queues where the sheet names none.
         NotApplicable: The sheet knows nothing of the queues.
     """
-    section, problems = _section(run), list[str]()
+    section, judged = _section(run), Collected()
     named = {"rx": section.rx, "tx": section.tx, "combined": section.combined}
     kinds = {kind: queues for kind, queues in named.items() if queues is not None}
     if not kinds:
@@ -34,13 +34,14 @@ def as_delivered(run: Run) -> None:
         return
     require_known(run, "channels", [fact for queues in kinds.values() for fact in (queues.max, queues.default)])
     for dut in dut_ports(run):
-        shown = dut.ask("queues", dut.host.settings.channels)
-        now = {"rx": shown.current.rx, "tx": shown.current.tx, "combined": shown.current.combined}
-        most = {"rx": shown.max.rx, "tx": shown.max.tx, "combined": shown.max.combined}
-        for kind, queues in kinds.items():
-            problems += dut.compare(f"{kind} queues", now[kind], queues.default)
-            problems += dut.compare(f"most {kind} queues", most[kind], queues.max)
-    fail_with(problems)
+        with judged.one():
+            shown = dut.ask("queues", dut.host.settings.channels)
+            now = {"rx": shown.current.rx, "tx": shown.current.tx, "combined": shown.current.combined}
+            most = {"rx": shown.max.rx, "tx": shown.max.tx, "combined": shown.max.combined}
+            for kind, queues in kinds.items():
+                judged.problems += dut.compare(f"{kind} queues", now[kind], queues.default)
+                judged.problems += dut.compare(f"most {kind} queues", most[kind], queues.max)
+    judged.end()
 
 
 def over_range(run: Run, show: Show) -> None:

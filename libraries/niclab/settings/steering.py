@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from niclab.bench.records import OperatingSystem, Port
-from niclab.core.verdict import NotApplicable, Undecided, blame, fail_with, require_judged
+from niclab.core.verdict import CardFailure, Collected, NotApplicable, Undecided, blame, require_judged
 from niclab.hosts.steering.steering_files import SteeringFiles, arrived, arriving
 from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.run.run import Run
@@ -32,17 +32,18 @@ def set_and_put_back(run: Run, kind: SteeringKind) -> None:
         Undecided: One port has no such steering, and another one has.
         NotApplicable: The system or every port has no such steering.
     """
-    problems, unjudged, ports = list[str](), list[str](), dut_ports(run)
+    judged, unjudged, ports = Collected(), list[str](), dut_ports(run)
     for dut in ports:
-        try:
-            problems += _tried(dut, kind)
-        except NotApplicable as reason:
-            unjudged.append(str(reason))
-    fail_with(problems)
+        with judged.one():
+            try:
+                _try(dut, kind, judged)
+            except NotApplicable as reason:
+                unjudged.append(str(reason))
+    judged.end()
     require_judged(unjudged, some=len(unjudged) < len(ports))
 
 
-def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
+def _try(dut: DutPort, kind: SteeringKind, judged: Collected) -> None:
     _require_linux(dut.server, kind)
     cpus = sorted(dut.host.counts.cpu_times().cpus)
     if kind is SteeringKind.IRQ and len(cpus) < 2:
@@ -55,16 +56,16 @@ def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
         with dut.put_back(f"{kind.value} is steered", files.restoring(before)):
             complaint = files.write(chosen)
             shown = files.read()
+            judged.problems += [f"{dut.place} {text}" for text in _not_taken(files, chosen, shown, complaint)]
         after = files.read()
     except NotApplicable as gone:
-        return [f"{dut.place}: {gone}; expected its steering to stay while it was set and put back"]
-    problems = [f"{dut.place} {text}" for text in _not_taken(files, chosen, shown, complaint)]
-    problems += [
+        stays = "its steering to stay while it was set and put back"
+        raise CardFailure(f"{dut.place}: {gone}; expected {stays}") from gone
+    judged.problems += [
         f"{dut.place}: {file} did not come back: {after[file]!r}, before {before[file]!r}"
         for file in files.files
         if files.meaning(file, after[file]) != files.meaning(file, before[file])
     ]
-    return problems
 
 
 @contextmanager

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import CoalescingFacts, RingFacts
-from niclab.core.verdict import NotApplicable, SheetSilent, Trouble, blame, require_judged
+from niclab.core.verdict import Collected, NotApplicable, SheetSilent, Trouble, blame, require_judged
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings import coalescing
-from niclab.settings.dut_ports import DutPort, NotBack, Show, driver_section, dut_ports
+from niclab.settings.dut_ports import DutPort, NotBack, Show, charged, driver_section, dut_ports
 from niclab.settings.rings.ring_sizes import RingSize
 from niclab.settings.trial import Quantity
 
@@ -52,30 +53,39 @@ def over_down_and_up(run: Run, show: Show, not_back: NotBack) -> None:
         NotApplicable: The sheet says of no setting that it can be set.
     """
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
-    problems, links = list[str](), list[Trouble]()
+    judged, links = Collected(), list[Trouble]()
     for dut in dut_ports(run):
-        chosen = [
-            (quantity, most // 2 if quantity.read() != most // 2 else most // 4) for quantity, most in _chosen(dut)
-        ]
-        with ExitStack() as undoing:
-            kept = list[tuple[Quantity, int]]()
-            for quantity, value in chosen:
-                undoing.enter_context(quantity.put_back())
-                found = quantity.set(value).now
-                if found == value:
-                    kept.append((quantity, value))
-                else:
-                    problems.append(dut.expected(quantity.what, f"{found} when set to {value}", value))
+        with judged.one(), ExitStack() as undoing:
+            kept = _changed(dut, undoing, judged)
             dut.down_and_up()
             for quantity, value in kept:
                 found = quantity.read()
                 show(f"{dut.place}: {quantity.what} set to {value}, {found} after down and up")
                 if found != value:
-                    problems.append(
-                        f"{dut.place}: {quantity.what} is {found} after down and up; expected {value} as set"
-                    )
-            links += not_back(run, dut.port, limit_ms, "down and up")
-    blame([*(Trouble(text, of_card=True) for text in problems), *links])
+                    lost = f"{dut.place}: {quantity.what} is {found} after down and up; expected {value} as set"
+                    judged.problems.append(lost)
+            links += charged(judged, not_back(run, dut.port, limit_ms, "down and up"))
+    _end(judged, links)
+
+
+def _changed(dut: DutPort, undoing: ExitStack, judged: Collected) -> list[tuple[Quantity, int]]:
+    """Change the settings that can be set, to be put back by ``undoing``; return those that were taken."""
+    chosen = [(quantity, most // 2 if quantity.read() != most // 2 else most // 4) for quantity, most in _chosen(dut)]
+    kept = list[tuple[Quantity, int]]()
+    for quantity, value in chosen:
+        undoing.enter_context(quantity.put_back())
+        found = quantity.set(value).now
+        if found == value:
+            kept.append((quantity, value))
+        else:
+            judged.problems.append(dut.expected(quantity.what, f"{found} when set to {value}", value))
+    return kept
+
+
+def _end(judged: Collected, links: Sequence[Trouble]) -> None:
+    """End a check after the problems of the card that it has found, and those of links that the bench keeps down."""
+    blame([*(Trouble(text, of_card=True) for text in judged.problems), *links])
+    judged.end()
 
 
 def self_test(run: Run, offline: bool, show: Show, not_back: NotBack) -> None:
@@ -100,28 +110,27 @@ def self_test(run: Run, offline: bool, show: Show, not_back: NotBack) -> None:
     facts = run.card.self_test
     is_declared = facts is not None and facts.offered and run.server(Role.DUT).description.os is OperatingSystem.LINUX
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
-    problems, links, unjudged, ports = list[str](), list[Trouble](), list[str](), dut_ports(run)
+    judged, links, unjudged, ports = Collected(), list[Trouble](), list[str](), dut_ports(run)
     for dut in ports:
-        if down := not_back(run, dut.port, limit_ms, "the bench was made ready"):
-            links += down  # a driver's own test of the link would fail
-            continue
-        try:
-            found = dut.host.drivers.self_test(dut.iface, offline)
-        except NotApplicable as error:
-            if not is_declared:
-                unjudged.append(str(error))
+        with judged.one():
+            if down := not_back(run, dut.port, limit_ms, "the bench was made ready"):
+                links += charged(judged, down)  # a driver's own test of the link would fail
                 continue
-            problems.append(f"{dut.place}: {error}; sheet {run.card.name} says self_test.offered: true")
-            continue
-        show(f"{dut.place}: {'passed' if found.passed else 'failed'}: {dict(found.results)}")
-        if not found.passed:
-            others = ", ".join(f"{name} {result}" for name, result in found.results if result) or "none"
-            problems.append(
-                f"{dut.place}: its self test fails: results other than 0: {others}; "
-                "expected the verdict PASS (ethtool -t)"
-            )
-        links += not_back(run, dut.port, limit_ms, "its self test")
-    blame([*(Trouble(text, of_card=True) for text in problems), *links])
+            try:
+                found = dut.host.drivers.self_test(dut.iface, offline)
+            except NotApplicable as error:
+                if not is_declared:
+                    unjudged.append(str(error))
+                    continue
+                judged.problems.append(f"{dut.place}: {error}; sheet {run.card.name} says self_test.offered: true")
+                continue
+            show(f"{dut.place}: {'passed' if found.passed else 'failed'}: {dict(found.results)}")
+            if not found.passed:
+                others = ", ".join(f"{name} {result}" for name, result in found.results if result) or "none"
+                fails = f"{dut.place}: its self test fails: results other than 0: {others}"
+                judged.problems.append(f"{fails}; expected the verdict PASS (ethtool -t)")
+            links += charged(judged, not_back(run, dut.port, limit_ms, "its self test"))
+    _end(judged, links)
     require_judged(unjudged, some=len(unjudged) < len(ports))
 
 

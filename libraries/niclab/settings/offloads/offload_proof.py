@@ -9,7 +9,7 @@ from enum import Enum
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import Changeable, OffloadName, Proof
-from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, Collected, NotApplicable
 from niclab.core.wait import pause
 from niclab.hosts.host_records import Counters
 from niclab.run.run import Run
@@ -83,16 +83,17 @@ def follows_the_switch(run: Run, offload: str, seconds: float, traffic: TcpFlows
     provable = [(row, row.proof) for row in rows(run, offload).values() if row.proof and is_provable(row)]
     if not provable:
         raise NotApplicable(f"sheet {run.card.name} names no counter by which TCP proves {offload}")
-    path, problems = run.bench.paths[0], list[str]()
+    path, judged = run.bench.paths[0], Collected()
     (dut,) = [DutPort(run, port) for port in map(run.bench.port, path.ends) if port.role is Role.DUT]
     for row, proof in provable:
         for on in (True, False):
             sender, flow = FLOWS[row.name]
-            with traffic.steady[flow](run, path, sender):
-                grown, per = _growth(dut, row, proof, on, seconds, traffic)
-            show(f"{dut.place}: {row.name.value} {on_or_off(on)}: {proof.counter} +{grown}, {proof.per} +{per}")
-            problems += _judged(dut, row, proof, on, grown, per)
-    fail_with(problems)
+            with judged.one():
+                with traffic.steady[flow](run, path, sender):
+                    grown, per = _growth(dut, row, proof, on, seconds, traffic)
+                show(f"{dut.place}: {row.name.value} {on_or_off(on)}: {proof.counter} +{grown}, {proof.per} +{per}")
+                judged.problems += _judged(dut, row, proof, on, grown, per)
+    judged.end()
 
 
 def _growth(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from niclab.bench.records import Role
 from niclab.card import Changeable, OffloadName, Unknown
-from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
+from niclab.core.verdict import Collected, NotApplicable, SheetUnknown
 from niclab.hosts.settings.ethtool_records import Features
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -26,14 +26,15 @@ def as_delivered(run: Run) -> None:
         BenchFault: A port does not show an offload of the table.
         SheetUnknown: The sheet knows of no offload how it is delivered.
     """
-    named, problems = rows(run), list[str]()
+    named, judged = rows(run), Collected()
     if all(isinstance(row.default, Unknown) and isinstance(row.change, Unknown) for row in named.values()):
         raise SheetUnknown(f"sheet {run.card.name} knows of no offload how it is delivered")
     for dut in dut_ports(run):
-        shown = dut.host.settings.features(dut.iface)
-        for row in named.values():
-            problems += _not_as_delivered(dut, shown, row)
-    fail_with(problems)
+        with judged.one():
+            shown = dut.host.settings.features(dut.iface)
+            for row in named.values():
+                judged.problems += _not_as_delivered(dut, shown, row)
+    judged.end()
 
 
 def switched(run: Run, offload: str) -> None:
@@ -50,10 +51,14 @@ def switched(run: Run, offload: str) -> None:
         BenchFault: A port does not show an offload of the table, or one could not be put back.
         SheetUnknown: The sheet does not know how the offload can be changed.
     """
-    judged = [row for row in rows(run, offload).values() if isinstance(row.change, Changeable)]
-    if not judged:
+    known = [row for row in rows(run, offload).values() if isinstance(row.change, Changeable)]
+    if not known:
         raise SheetUnknown(f"sheet {run.card.name} does not know how {offload} can be changed")
-    fail_with([text for dut in dut_ports(run) for text in _on_one_port(dut, judged)])
+    judged = Collected()
+    for dut in dut_ports(run):
+        with judged.one():
+            _try_each(dut, known, judged)
+    judged.end()
 
 
 def refuse_unsupported_names(run: Run) -> None:
@@ -71,19 +76,20 @@ def refuse_unsupported_names(run: Run) -> None:
     entries = [entry for entry in table(run).refused if entry.os is system]
     if not entries:
         raise NotApplicable(f"sheet {card} lists no feature names that {system.value} must refuse")
-    problems = []
+    judged = Collected()
     for dut in dut_ports(run):
-        before = dut.host.settings.features(dut.iface)
-        with put_features_back(dut, "unsupported feature names are tried"):
-            for entry in entries:
-                attempt = dut.host.settings.set_feature(dut.iface, entry.word, True)
-                if attempt.refused is None or attempt.now != before:
-                    wanted = f"it refused: {entry.why} (sheet {card})"
-                    problems.append(f"{dut.place} took the feature name {entry.word}; expected {wanted}")
-        changed = _differences(before, dut.host.settings.features(dut.iface))
-        if changed:
-            problems.append(f"{dut.place}: after unsupported feature names were tried, {changed} did not come back")
-    fail_with(problems)
+        with judged.one():
+            before = dut.host.settings.features(dut.iface)
+            with put_features_back(dut, "unsupported feature names are tried"):
+                for entry in entries:
+                    attempt = dut.host.settings.set_feature(dut.iface, entry.word, True)
+                    if attempt.refused is None or attempt.now != before:
+                        taken = f"{dut.place} took the feature name {entry.word}"
+                        judged.problems.append(f"{taken}; expected it refused: {entry.why} (sheet {card})")
+            if changed := _differences(before, dut.host.settings.features(dut.iface)):
+                tried = f"{dut.place}: after unsupported feature names were tried"
+                judged.problems.append(f"{tried}, {changed} did not come back")
+    judged.end()
 
 
 def _not_as_delivered(dut: DutPort, shown: Features, row: OffloadRow) -> list[str]:
@@ -97,17 +103,16 @@ def _not_as_delivered(dut: DutPort, shown: Features, row: OffloadRow) -> list[st
     return problems
 
 
-def _on_one_port(dut: DutPort, judged: Sequence[OffloadRow]) -> list[str]:
+def _try_each(dut: DutPort, named: Sequence[OffloadRow], judged: Collected) -> None:
     """Each offload in turn; the next one begins with what was read when the last one had been put back."""
-    problems, before = list[str](), dut.host.settings.features(dut.iface)
-    for row in judged:
+    before = dut.host.settings.features(dut.iface)
+    for row in named:
         with put_features_back(dut, f"{row.name.value} is switched"):
-            problems += _tried(dut, row, before)
+            judged.problems += _tried(dut, row, before)
         after = dut.host.settings.features(dut.iface)
         if changed := _differences(before, after):
-            problems.append(f"{dut.place}: after {row.name.value} was put back, {changed} did not come back")
+            judged.problems.append(f"{dut.place}: after {row.name.value} was put back, {changed} did not come back")
         before = after
-    return problems
 
 
 def _tried(dut: DutPort, row: OffloadRow, before: Features) -> list[str]:

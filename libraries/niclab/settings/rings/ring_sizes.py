@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from niclab.card import Ring, RingFacts
-from niclab.core.verdict import Collected, Trouble, blame, fail_with
+from niclab.core.verdict import Collected, Trouble, blame
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -14,6 +14,7 @@ from niclab.settings.dut_ports import (
     DutPort,
     NotBack,
     Show,
+    charged,
     chosen_rows,
     driver_section,
     dut_ports,
@@ -34,16 +35,17 @@ def as_delivered(run: Run) -> None:
         NotApplicable: The sheet knows nothing of rings that the driver does not offer.
         SheetUnknown: The sheet knows nothing of those that it shows.
     """
-    section, problems = _section(run), list[str]()
+    section, judged = _section(run), Collected()
     rings = _by_name(section)
     facts = [fact for ring in rings.values() for fact in (ring.default, ring.max)]
     require_known(run, "rings", facts, None if section.settable else read_rings)
     for dut in dut_ports(run):
-        shown = dut.ask("rings", dut.host.settings.rings)
-        for name, ring in rings.items():
-            problems += _not_as_delivered(dut, name, ring, _size(shown.current, name))
-            problems += dut.compare(f"largest ring {name}", _size(shown.max, name), ring.max)
-    fail_with(problems)
+        with judged.one():
+            shown = dut.ask("rings", dut.host.settings.rings)
+            for name, ring in rings.items():
+                judged.problems += _not_as_delivered(dut, name, ring, _size(shown.current, name))
+                judged.problems += dut.compare(f"largest ring {name}", _size(shown.max, name), ring.max)
+    judged.end()
 
 
 def over_range(run: Run, ring: str, show: Show, not_back: NotBack) -> None:
@@ -74,10 +76,10 @@ def over_range(run: Run, ring: str, show: Show, not_back: NotBack) -> None:
         least = fact.min if isinstance(fact.min, int) else None
         for dut in dut_ports(run):
             with judged.one():
-                links += _link_not_back(dut, "the bench was made ready", not_back)
+                links += charged(judged, _link_not_back(dut, "the bench was made ready", not_back))
                 Trial(RingSize(dut, name), least, largest, settable=section.settable).judge(show)
             with judged.one():
-                links += _link_not_back(dut, f"ring {name} was changed", not_back)
+                links += charged(judged, _link_not_back(dut, f"ring {name} was changed", not_back))
     blame([*(Trouble(text, of_card=True) for text in judged.problems), *links])
     judged.end()
 
