@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NoReturn
+
 import pytest
 from fake_bench import FakeBench
 from fake_parts import link_of
 from fake_settings import FakeSettings, settings_of
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.hosts.errors import NoDevice
 from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 from Pcie import Pcie
@@ -107,6 +111,80 @@ def test_a_device_that_is_gone_is_wrong(errors: Pcie, settings: FakeSettings) ->
     settings.aer_counts[ROOT] = None
     with pytest.raises(CardFailure, match=r"^dut: 0000:00:01\.0 is gone, or counts its errors no more$"):
         errors.pcie_errors_should_not_have_grown()
+
+
+@pytest.mark.parametrize(
+    ("now", "verdict", "words"),
+    [
+        (
+            AerCounters({"BadTLP": 0, "RxErr": 0}, {"DLP": 0}, {"DLP": 0}),
+            Undecided,
+            r"^dut: 0000:02:00\.0 counts its errors from 0 again; expected no device to leave the bus$",
+        ),
+        (
+            AerCounters({"BadTLP": 0, "RxErr": 3}, {"DLP": 0}, {"DLP": 0}),
+            CardFailure,
+            r"^dut: PCI Express errors of 0000:02:00\.0 grew: correctable RxErr by 3; expected none$",
+        ),
+        (
+            AerCounters({"BadTLP": 2, "RxErr": 0}, {"DLP": 0}, {"DLP": 0}),
+            CardFailure,
+            r"^dut: PCI Express errors of 0000:02:00\.0 grew: correctable BadTLP by 2; expected none$",
+        ),
+    ],
+)
+def test_a_device_that_is_counted_anew_has_errors_of_since_then_alone(
+    errors: Pcie, settings: FakeSettings, now: AerCounters, verdict: type[Exception], words: str
+) -> None:
+    """The kernel forgets the counters of a device that is removed and found again."""
+    settings.aer_counts["0000:02:00.0"] = now
+    with pytest.raises(verdict, match=words):
+        errors.pcie_errors_should_not_have_grown()
+
+
+def _raiser(error: Exception) -> Callable[[str], NoReturn]:
+    def lost(_: str) -> NoReturn:
+        raise error
+
+    return lost
+
+
+def test_a_card_that_has_left_the_bus_is_gone(
+    errors: Pcie, bench: FakeBench, settings: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def aer(address: str) -> AerCounters | None:
+        if address != ROOT:
+            raise NoDevice(f"dut: there is no PCI device at {address}")
+        return settings.aer(address)
+
+    monkeypatch.setattr(bench.dut, "aer", aer)
+    monkeypatch.setattr(bench.dut, "pcie_path", _raiser(BenchFault("dut: `readlink` failed")))
+    settings.aer_counts[ROOT] = GROWN
+    with pytest.raises(CardFailure) as caught:
+        errors.pcie_errors_should_not_have_grown()
+    assert str(caught.value).splitlines() == [
+        "dut: 0000:01:00.0 is gone, or counts its errors no more",
+        f"dut: PCI Express errors of {ROOT} grew: correctable BadTLP by 2; expected none",
+        "dut: 0000:02:00.0 is gone, or counts its errors no more",
+    ]
+    assert caught.value.__notes__ == ["dut: `readlink` failed"]
+
+
+def test_a_card_that_cannot_be_asked_hides_no_error_above_it(
+    errors: Pcie, bench: FakeBench, settings: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def aer(address: str) -> AerCounters | None:
+        if address != ROOT:
+            raise BenchFault(f"dut: setpci: {address}: Capability 0010 not found")
+        return settings.aer(address)
+
+    monkeypatch.setattr(bench.dut, "aer", aer)
+    with pytest.raises(BenchFault, match=r"0000:01:00\.0: Capability 0010 not found$"):
+        errors.pcie_errors_should_not_have_grown()
+    settings.aer_counts[ROOT] = GROWN
+    with pytest.raises(CardFailure, match=rf"^dut: PCI Express errors of {ROOT} grew") as caught:
+        errors.pcie_errors_should_not_have_grown()
+    assert caught.value.__notes__ == ["dut: setpci: 0000:01:00.0: Capability 0010 not found"]
 
 
 def test_a_restart_between_cannot_tell(errors: Pcie, bench: FakeBench) -> None:

@@ -9,7 +9,7 @@ from fake_shell import Answer, FakeShell, Script, failed
 
 from niclab.core.undo import SLOW_DEADLINE_S
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.errors import ReadError
+from niclab.hosts.errors import NoDevice, ReadError
 from niclab.hosts.linux_host import LinuxHost
 from niclab.hosts.pci.aer import read_aer
 from niclab.hosts.settings.settings_records import AerCounters, Package
@@ -205,7 +205,7 @@ FOLDER = f"/sys/bus/pci/devices/{SLOT}"
 CORRECTABLE = "RxErr 0\nBadTLP 2\nBadDLLP 0\nTOTAL_ERR_COR 2\n"
 FATAL = "Other 0\nDLP 0\nTOTAL_ERR_FATAL 0\n"
 NONFATAL = "Other 0\nDLP 1\nTOTAL_ERR_NONFATAL 1\n"
-LOOK = f"cd {FOLDER} && if [ -e aer_dev_correctable ]; ..."
+LOOK = f"[ -d {FOLDER} ] || {{ echo absent; exit; }}; cd {FOLDER} && if [ -e aer_dev_correctable ]; ..."
 HEARD = "devctl=283f\nowner=os\n"
 CLASSES = f"class=correctable\n{CORRECTABLE}class=nonfatal\n{NONFATAL}class=fatal\n{FATAL}"
 
@@ -219,10 +219,8 @@ def test_errors_are_read_in_their_three_classes() -> None:
 
 def test_a_device_without_counters_and_one_that_is_not_there() -> None:
     assert host({LOOK: ""})[0].pci.aer(SLOT) is None
-    with pytest.raises(BenchFault, match="No such file or directory"):
-        host({LOOK: failed(f"sh: 1: cd: can't cd to {FOLDER}: No such file or directory", exit_status=2)})[0].pci.aer(
-            SLOT
-        )
+    with pytest.raises(NoDevice, match=f"^dut: there is no PCI device at {SLOT}$"):
+        host({LOOK: "absent\n"})[0].pci.aer(SLOT)
 
 
 @pytest.mark.parametrize(

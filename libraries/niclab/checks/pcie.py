@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from niclab.bench.records import Role, SiliconFact
@@ -9,7 +10,8 @@ from niclab.checks.asked import Say, dut
 from niclab.checks.pcie_party import SPEED, WIDTH, judged, link_shown
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import BenchFault, Blamed, Charge, NotApplicable, Undecided, blame_charged
+from niclab.core.verdict import BenchFault, Blamed, Charge, Collected, NotApplicable, Undecided, blame_charged
+from niclab.hosts.errors import NoDevice
 from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 
@@ -94,11 +96,12 @@ class PcieErrorCounters:
                 not, a port reports none, or firmware has them.
         """
         self._run.card.pcie_link()
-        self._kept = _Kept(dut(self._run).system.boot_id(), self._read(), self._own())
+        self._kept, self._uncounted = None, {}
+        read = {slot: counters for slot in self._slots() if (counters := self._counters(slot)) is not None}
         for port in self._run.ports(Role.DUT):
-            if port.pci not in self._kept.counters:
-                self._kept, reason = None, self._uncounted[port.pci]
-                raise NotApplicable(f"{port.place}: {reason}")
+            if port.pci not in read:
+                raise NotApplicable(f"{port.place}: {self._uncounted[port.pci]}")
+        self._kept = _Kept(dut(self._run).system.boot_id(), read, self._own())
 
     def require_no_growth(self, say: Say) -> None:
         """Compare all counters with those kept, correctable errors included.
@@ -110,54 +113,82 @@ class PcieErrorCounters:
 
         Raises:
             CardFailure: At an end of the card's own link a counter grew, or is gone.
-            Undecided: Only at devices above that link, or a device is new. The dut has booted since.
-            BenchFault: No counters were kept.
+            Undecided: Only at devices above that link; or a device is new, or was removed and found again. The dut has
+                booted since.
+            BenchFault: No counters were kept, or a device cannot be read.
         """
         if self._kept is None:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
         if dut(self._run).system.boot_id() != self._kept.boot_id:
             raise Undecided("dut: has booted since the error counters were kept; they begin at zero then")
-        problems, new = dict[str, str](), list[Charge]()
-        before, after = self._kept.counters, self._read()
-        for slot, counters in after.items():
-            if slot not in before:
-                new.append(Charge(f"dut: {slot} was not there when the error counters were kept", None))
-                continue
-            grown = counters.growth_since(before[slot])
-            say(f"{slot}: {grown or 'no new errors'}")
+        changes, faults, ends = list[Charge](), list[BenchFault](), Collected()
+        for slot in self._kept.counters:
+            try:
+                changes += self._changes(slot, self._kept, say)
+            except BenchFault as fault:
+                faults.append(fault)
+        try:
+            changes += self._new(self._kept)
+        except BenchFault as fault:
+            faults.append(fault)
+        with ends.one():
+            blame_charged(changes)
+        with ends.one():
+            if faults:
+                raise faults[0]
+        ends.end()
+
+    def _changes(self, slot: str, kept: _Kept, say: Say) -> Iterator[Charge]:
+        """Yield the growth of the counters of a device, or why it cannot be seen."""
+        before, is_own = kept.counters[slot], slot in kept.own
+        try:
+            counters = self._counters(slot)
+        except NoDevice:
+            counters = None
+        if counters is None:
+            yield _charge(f"dut: {slot} is gone, or counts its errors no more", is_own=is_own)
+            return
+        grown = counters.growth_since(before)
+        say(f"{slot}: {grown or 'no new errors'}")
+        if grown:
             shown = ", ".join(f"{name} by {count}" for name, count in grown.items())
-            if grown:
-                problems[slot] = f"dut: PCI Express errors of {slot} grew: {shown}; expected none"
-        for slot in sorted(set(before) - set(after)):
-            problems[slot] = f"dut: {slot} is gone, or counts its errors no more"
-        blame_charged([*(_trouble(text, is_own=slot in self._kept.own) for slot, text in problems.items()), *new])
+            yield _charge(f"dut: PCI Express errors of {slot} grew: {shown}; expected none", is_own=is_own)
+        elif counters.began_again_since(before):
+            again = f"dut: {slot} counts its errors from 0 again; expected no device to leave the bus"
+            yield Charge(again, None)
+
+    def _new(self, kept: _Kept) -> list[Charge]:
+        """Return the devices that were not there, or did not count, when the counters were kept."""
+        new = [slot for slot in self._slots() if slot not in kept.counters and self._counters(slot) is not None]
+        return [Charge(f"dut: {slot} was not there when the error counters were kept", None) for slot in new]
 
     def _own(self) -> frozenset[str]:
         ports = [port.pci for port in self._run.ports(Role.DUT)]
         return frozenset([*ports, *(link.upstream.slot for pci in ports for link in dut(self._run).pci.path(pci)[-1:])])
 
-    def _read(self) -> dict[str, AerCounters]:
-        """The counters of every device that has some; why another has none is remembered."""
-        host, found = dut(self._run), dict[str, AerCounters]()
-        self._uncounted.clear()
+    def _slots(self) -> list[str]:
+        """Every device from the ports up to their root ports, each once."""
+        found = dict[str, None]()
         for port in self._run.ports(Role.DUT):
-            links = host.pci.path(port.pci)
-            for slot in [port.pci, *(end.slot for link in links for end in (link.upstream, link.downstream))]:
-                if slot in found or slot in self._uncounted:
-                    continue
-                try:
-                    counters = host.pci.aer(slot)
-                except NotApplicable as error:
-                    self._uncounted[slot] = str(error)
-                    continue
-                if counters is None:
-                    self._uncounted[slot] = "the kernel counts no PCI Express errors of it"
-                else:
-                    found[slot] = counters
-        return found
+            links = dut(self._run).pci.path(port.pci)
+            found |= dict.fromkeys(
+                [port.pci, *(end.slot for link in links for end in (link.upstream, link.downstream))]
+            )
+        return list(found)
+
+    def _counters(self, slot: str) -> AerCounters | None:
+        """Return the counters of a device; None where it has none, and why is remembered."""
+        try:
+            counters = dut(self._run).pci.aer(slot)
+        except NotApplicable as error:
+            self._uncounted[slot] = str(error)
+            return None
+        if counters is None:
+            self._uncounted[slot] = "the kernel counts no PCI Express errors of it"
+        return counters
 
 
-def _trouble(text: str, *, is_own: bool) -> Charge:
+def _charge(text: str, *, is_own: bool) -> Charge:
     if is_own:
         return Charge(text, Blamed.CARD)
     return Charge(f"{text}; it is at no end of the card's own link", None)

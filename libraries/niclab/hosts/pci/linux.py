@@ -222,17 +222,21 @@ class LinuxPci(HostCommands):
 
         Raises:
             NotApplicable: Nobody would count an error of it; the message says why.
+            NoDevice: There is no such device.
         """
         pci_address(self.name, address)
         # an entry such as 0000:00:01.0:pcie002 is the root port's AER service with the driver that serves it
         command = (
-            f"cd {_DEVICES}/{address} && if [ -e aer_dev_correctable ]; then"
+            f"[ -d {_DEVICES}/{address} ] || {{ echo {_ABSENT}; exit; }};"
+            f" cd {_DEVICES}/{address} && if [ -e aer_dev_correctable ]; then"
             f" v=$(setpci -s {address} CAP_EXP+8.w) || exit; p=$(readlink -f .); p=${{p#*/pci*:??/}}; o=;"
             ' for d in /sys/bus/pci_express/drivers/aer/${p%%/*}:*; do if [ -e "$d" ]; then o=os; fi; done;'
             ' echo "devctl=$v"; echo "owner=$o"; for k in correctable nonfatal fatal;'
             " do if [ -e aer_dev_$k ]; then echo class=$k; cat aer_dev_$k || exit; fi; done; fi"
         )
         text = self._run(command)
+        if text.strip() == _ABSENT:
+            raise NoDevice(f"{self.name}: there is no PCI device at {address}")
         reason, counters = self._understood(command, read_unheard, text)
         if reason is not None:
             raise NotApplicable(f"{self.name}: PCI Express errors of {address} are not counted: {reason}")

@@ -105,9 +105,16 @@ class AerCounters:
     fatal: Mapping[str, int]
 
     def growth_since(self, before: AerCounters) -> dict[str, int]:
-        """Return the growth by ``class name``. A counter that was not there before counts from 0."""
-        found: dict[str, int] = {}
-        for kind in ("correctable", "nonfatal", "fatal"):
-            old, new = getattr(before, kind), getattr(self, kind)
-            found |= {f"{kind} {name}": count - old.get(name, 0) for name, count in new.items()}
+        """Return the growth by ``class name``. What was not there before counts from 0, as all do that began again."""
+        old = {} if self.began_again_since(before) else before._by_name()
+        found = {name: count - old.get(name, 0) for name, count in self._by_name().items()}
         return {name: growth for name, growth in found.items() if growth}
+
+    def began_again_since(self, before: AerCounters) -> bool:
+        """Is a counter less than before? The kernel counts a device from 0 that was removed and found again."""
+        old = before._by_name()
+        return any(count < old.get(name, 0) for name, count in self._by_name().items())
+
+    def _by_name(self) -> dict[str, int]:
+        classes = {"correctable": self.correctable, "nonfatal": self.nonfatal, "fatal": self.fatal}
+        return {f"{kind} {name}": count for kind, counts in classes.items() for name, count in counts.items()}
