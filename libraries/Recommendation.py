@@ -30,7 +30,8 @@ class Recommendation(BenchLibrary):
         """Check that every port of the dut, and its kernel, show every recommended value.
 
         Raises:
-            CardFailure: One of them shows another value.
+            CardFailure: A port shows another value.
+            BenchFault: The dut's udev did not set it, or a setting of its kernel has another value.
             NotApplicable: The sheet recommends nothing that can be written.
         """
         self.run.part(RecommendedConfiguration).require_in_force()

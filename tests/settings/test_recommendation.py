@@ -10,8 +10,10 @@ from fake_bench import FakeBench
 from fake_settings import SHEET, FakeSettings, settings_of, with_sheet
 
 from niclab.bench.records import Role
-from niclab.core.verdict import CardFailure, NotApplicable
-from niclab.hosts.settings.persistent import Persistent, link_file
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.hosts.errors import ReadError
+from niclab.hosts.settings.ethtool_records import Rings
+from niclab.hosts.settings.persistent import Persistent, link_file, read_setup
 from niclab.run.run import Run
 from Recommendation import Recommendation
 
@@ -34,9 +36,11 @@ class Dut:
         self.files: dict[str, str] = {}
         self.sysctl = "212992"
         self.ignored: set[str] = set()
+        self.udev, self.applied = "257", ""
+        """Version of udev, and the file that it takes instead of the lab's."""
         ssh = bench.ssh[Role.DUT]
         ssh.replies |= {"mkdir": self._write, "printf": self._write, "rm -f": self._undo, "sysctl -n": self._sysctl}
-        ssh.replies |= {"sync": ""}
+        ssh.replies |= {"sync": "", "udevadm": self._udev}
 
     def _write(self, command: str) -> str:
         text, file = re.findall(r"printf %s '(.*)' > (\S+) && sync", command, re.DOTALL)[0]
@@ -53,6 +57,12 @@ class Dut:
             elif word.startswith("sysctl"):
                 self.sysctl = word.replace("'", "").split("=")[1]
         return ""
+
+    def _udev(self, command: str) -> str:
+        iface = command.rpartition("/")[2]
+        (mac,) = [nic.mac for nic in self.settings.host.nics if nic.iface == iface]
+        file = self.applied or f"/etc/systemd/network/10-niclab-{mac.replace(':', '')}.link"
+        return f"{self.udev}\nINTERFACE={iface}\nID_NET_LINK_FILE={file}\n"
 
     def _sysctl(self, _: str) -> str:
         return self.sysctl + "\n"
@@ -141,13 +151,66 @@ def test_what_is_lost_by_the_restart_is_red(dut: Dut, ignored: str, words: str) 
     assert not dut.files
 
 
-def test_a_sysctl_that_is_lost_is_red(dut: Dut) -> None:
+@pytest.mark.parametrize(
+    ("ignored", "udev", "applied", "words"),
+    [
+        ("RxCoalesceSec", "249", "", "rx-usecs is 18; expected 100 {}; udev 249 does not set it, 250 does"),
+        ("RxBufferSize", "243", "", "ring rx is 256; expected 4096 {}; udev 243 does not set it, 244 does"),
+        ("AutoNegotiationFlowControl", "245", "", "pause autoneg is True; expected False {}; udev 245 does not set it"),
+        (
+            "MTUBytes",
+            "257",
+            "/etc/systemd/network/05-own.link",
+            "MTU is 1500; expected 9000 {}; udev took /etc/systemd",
+        ),
+    ],
+)
+def test_what_the_dut_does_not_set_is_the_benchs(dut: Dut, ignored: str, udev: str, applied: str, words: str) -> None:
+    dut.ignored.add(ignored)
+    dut.udev, dut.applied = udev, applied
+    library = Recommendation()
+    library.make_the_recommended_configuration_persistent()
+    dut.restart()
+    with pytest.raises(BenchFault) as caught:
+        library.recommended_configuration_should_be_in_force()
+    first, second = (line.split("): ", 1)[1] for line in str(caught.value).splitlines())
+    expected = words.format("(recommended by sheet intel-82574l)")
+    assert first.startswith(expected) and second.startswith(expected)
+
+
+def test_what_the_dut_does_not_set_hides_no_failure_of_the_card(dut: Dut) -> None:
+    dut.ignored |= {"MTUBytes", "RxCoalesceSec"}
+    dut.udev = "249"
+    library = Recommendation()
+    library.make_the_recommended_configuration_persistent()
+    dut.restart()
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .*: MTU is 1500; expected 9000 .*\ndut\.p1 .*: MTU is 1500; "):
+        library.recommended_configuration_should_be_in_force()
+
+
+def test_a_port_that_cannot_be_read_hides_no_failure_of_another(dut: Dut, bench: FakeBench) -> None:
+    library, read = Recommendation(), dut.settings.rings
+    library.make_the_recommended_configuration_persistent()
+
+    def lost(iface: str) -> Rings:
+        if iface == "enp2s0":
+            raise BenchFault("dut: connection lost")
+        return read(iface)
+
+    bench.dut.rings = lost  # type: ignore[attr-defined]
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .*: MTU is 1500; expected 9000") as caught:
+        library.recommended_configuration_should_be_in_force()
+    assert "dut: connection lost" in caught.value.__notes__
+
+
+def test_a_sysctl_that_is_lost_is_the_benchs(dut: Dut) -> None:
+    """No card and no driver sets it."""
     library = Recommendation()
     library.make_the_recommended_configuration_persistent()
     dut.restart()
     dut.sysctl = "212992"
     with pytest.raises(
-        CardFailure,
+        BenchFault,
         match=r"^dut: net\.core\.rmem_max is 212992; expected 16777216 \(recommended by sheet intel-82574l\)$",
     ):
         library.recommended_configuration_should_be_in_force()
@@ -173,3 +236,12 @@ def test_a_file_finds_its_port_and_keeps_its_name() -> None:
     ]
     with pytest.raises(ValueError, match="coalescing rx-frames; expected rx-usecs, tx-usecs"):
         link_file("00:0f:53:01:00:00", Persistent(coalescing={"rx-frames": 1}))
+
+
+def test_the_setup_of_an_interface_is_read_or_refused() -> None:
+    found = read_setup("257\nDEVPATH=/devices/x\nID_NET_LINK_FILE=/usr/lib/systemd/network/99-default.link\n")
+    assert (found.version, found.file) == (257, "/usr/lib/systemd/network/99-default.link")
+    assert read_setup("257\nDEVPATH=/devices/x\n").file is None
+    for text in ("", "DEVPATH=/devices/x\n", "x\n"):
+        with pytest.raises(ReadError, match="udevadm"):
+            read_setup(text)

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import Recommended, Unknown
 from niclab.core.undo import Action, ActionKind, Entry
-from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, Collected, NotApplicable, Trouble, blame
 from niclab.hosts.settings.persistent import (
+    COALESCING_SINCE,
+    PAUSE_SINCE,
+    RINGS_SINCE,
     SYSCTL_FILE,
     Persistent,
     link_file_name,
+    read_setup,
     removing,
+    showing_setup,
     writing_link_file,
     writing_sysctls,
 )
 from niclab.run.run import Run
 from niclab.settings import mtu
-from niclab.settings.dut_ports import DutPort, Show, dut_ports
+from niclab.settings.dut_ports import DutPort, Show, charged, dut_ports
 from niclab.settings.pause import without_autoneg
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A setting of a port: its value now, the recommended one, and the first version of udev that sets it."""
+
+    what: str
+    found: object
+    expected: object
+    since: int = 0
 
 
 class RecommendedConfiguration:
@@ -58,23 +74,23 @@ class RecommendedConfiguration:
         """Judge whether every port of the dut, and its kernel, show every recommended value.
 
         Raises:
-            CardFailure: One of them shows another value.
+            CardFailure: A port shows another value.
+            BenchFault: The dut's udev did not set it, or a setting of its kernel has another value.
             NotApplicable: The sheet recommends nothing that can be written.
         """
-        section, problems, card = self._section(), list[str](), self._run.card.name
+        section, judged, source = self._section(), Collected(), f"(recommended by sheet {self._run.card.name})"
+        others = list[Trouble]()
         for dut in dut_ports(self._run):
-            for what, found, expected in _compared(dut, _persistent(section)):
-                if expected is not None and found != expected:
-                    problems.append(
-                        f"{dut.place}: {what} is {found}; expected {expected} (recommended by sheet {card})"
-                    )
-        for each in section.sysctls:
-            found = self._sysctl(each.name)
-            if found != " ".join(each.value.split()):
-                problems.append(
-                    f"{Role.DUT.value}: {each.name} is {found}; expected {each.value} (recommended by sheet {card})"
-                )
-        fail_with(problems)
+            with judged.one():
+                others += charged(judged, _not_in_force(dut, _persistent(section), source))
+        with judged.one():
+            for each in section.sysctls:
+                found = self._sysctl(each.name)
+                if found != " ".join(each.value.split()):
+                    text = f"{Role.DUT.value}: {each.name} is {found}; expected {each.value} {source}"
+                    others.append(Trouble(text, of_card=False))
+        blame([*(Trouble(text, of_card=True) for text in judged.problems), *others])
+        judged.end()
 
     def remove(self) -> None:
         """Remove the files and put the settings back; where the MTU was changed, both ends go down and up.
@@ -147,22 +163,43 @@ def _restoring(dut: DutPort, settings: Persistent) -> list[str]:
     return words
 
 
-def _compared(dut: DutPort, settings: Persistent) -> list[tuple[str, object, object]]:
-    """Read the settings of a port: name, value now, recommended value."""
+def _not_in_force(dut: DutPort, settings: Persistent, source: str) -> list[Trouble]:
+    """Return the values of a port that are others: of the card, unless the dut's udev did not set them."""
+    iface = dut.server.interface(dut.port)
+    wrong = [each for each in _compared(dut, settings) if each.expected is not None and each.found != each.expected]
+    if not wrong:
+        return []
+    setup, mac = read_setup(dut.server.run(showing_setup(iface)).stdout), dut.host.links.interface(iface).mac
+    own, troubles = link_file_name(mac or ""), list[Trouble]()
+    for each in wrong:
+        text, why = f"{dut.place}: {each.what} is {each.found}; expected {each.expected} {source}", ""
+        if setup.file != own:
+            why = f"; udev took {setup.file or 'no file'} for {iface}, not {own}"
+        elif setup.version < each.since:
+            why = f"; udev {setup.version} does not set it, {each.since} does"
+        troubles.append(Trouble(text + why, of_card=not why))
+    return troubles
+
+
+def _compared(dut: DutPort, settings: Persistent) -> list[_Compared]:
+    """Read the settings of a port."""
     host, iface = dut.host, dut.server.interface(dut.port)
-    compared: list[tuple[str, object, object]] = [("MTU", host.settings.mtu(iface), settings.mtu)]
+    compared = [_Compared("MTU", host.settings.mtu(iface), settings.mtu)]
     if _sets_rings(settings):
         rings = host.settings.rings(iface).current
-        compared += [("ring rx", rings.rx, settings.rx_ring), ("ring tx", rings.tx, settings.tx_ring)]
+        compared.append(_Compared("ring rx", rings.rx, settings.rx_ring, RINGS_SINCE))
+        compared.append(_Compared("ring tx", rings.tx, settings.tx_ring, RINGS_SINCE))
     if _sets_pause(settings):
         pause = host.settings.pause(iface)
-        compared += [("pause autoneg", pause.autoneg, settings.pause_autoneg)]
-        compared += [("pause rx", pause.rx, settings.pause_rx), ("pause tx", pause.tx, settings.pause_tx)]
+        compared.append(_Compared("pause autoneg", pause.autoneg, settings.pause_autoneg, PAUSE_SINCE))
+        compared.append(_Compared("pause rx", pause.rx, settings.pause_rx, PAUSE_SINCE))
+        compared.append(_Compared("pause tx", pause.tx, settings.pause_tx, PAUSE_SINCE))
     if settings.coalescing:
-        shown = host.settings.coalescing(iface)
-        compared += [(name, shown.parameters.get(name), value) for name, value in settings.coalescing.items()]
+        shown, adaptive = host.settings.coalescing(iface), "adaptive receive coalescing"
+        for name, value in settings.coalescing.items():
+            compared.append(_Compared(name, shown.parameters.get(name), value, COALESCING_SINCE))
         if shown.adaptive_rx is not None:
-            compared += [("adaptive receive coalescing", shown.adaptive_rx, settings.adaptive_rx)]
+            compared.append(_Compared(adaptive, shown.adaptive_rx, settings.adaptive_rx, COALESCING_SINCE))
     return compared
 
 

@@ -10,7 +10,12 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from niclab.hosts.errors import unreadable
+from niclab.hosts.reading import filled
+
 SYSCTL_FILE = "/etc/sysctl.d/90-niclab.conf"
+RINGS_SINCE, PAUSE_SINCE, COALESCING_SINCE = 244, 246, 250
+"""First versions of udev that set these; older ones pass over the lines of the file (systemd.link(5))."""
 _NAMES = "NamePolicy=keep kernel database onboard slot path"
 _COALESCING = {"rx-usecs": "RxCoalesceSec", "tx-usecs": "TxCoalesceSec"}
 
@@ -27,6 +32,37 @@ class Persistent:
     pause_tx: bool | None = None
     coalescing: Mapping[str, int] = field(default_factory=dict)
     adaptive_rx: bool | None = None
+
+
+@dataclass(frozen=True)
+class UdevSetup:
+    """The version of udev, and the file by which it has set an interface up; None where by none."""
+
+    version: int
+    file: str | None
+
+
+def showing_setup(iface: str) -> str:
+    """Get the command whose output :func:`read_setup` reads.
+
+    Args:
+        iface: Name of the interface.
+    """
+    return f"udevadm --version && udevadm info --query=property --path=/sys/class/net/{iface}"
+
+
+def read_setup(text: str) -> UdevSetup:
+    """Read the version of udev, and the properties of an interface.
+
+    Raises:
+        ReadError: It does not begin with a version.
+    """
+    lines = [line.strip() for _, line in filled(text)]
+    version = lines[0] if lines else ""
+    if not version.isdecimal():
+        raise unreadable("udevadm", "line 1", version, "the version of udev, a whole number")
+    properties = dict(line.partition("=")[::2] for line in lines[1:])
+    return UdevSetup(int(version), properties.get("ID_NET_LINK_FILE"))
 
 
 def link_file_name(mac: str) -> str:
