@@ -27,7 +27,7 @@ class Pcie(BenchLibrary):
             CardFailure: A path is narrower, wider, slower or faster than the sheet says.
             BenchFault: Only because a slot, riser or bridge can do no more.
             NotApplicable: The card is on conventional PCI.
-            Undecided: No link above a port can be read.
+            Undecided: No link above a port can be read, or a kernel may have set a slot to 2.5 GT/s that did not train.
         """
         pcie.require_link(self.run, logger.info)
 

@@ -33,7 +33,8 @@ def require_link(run: Run, say: Say) -> None:
         BenchFault: Links are narrower or slower only because a slot, riser or bridge can do no more, or is set so.
         NotApplicable: The card is on conventional PCI, or the sheet does not know width or speed.
         Deviation: Speeds are right, and the bench declares that its emulated card deviates in width.
-        Undecided: No link above a port can be read, or only a link between two bridges falls short of what both can do.
+        Undecided: No link above a port can be read, only a link between two bridges falls short of what both can do, or
+            a slot is set to 2.5 GT/s, as a kernel sets one whose link did not train.
     """
     card, found = run.card, list[Charge]()
     expected = card.pcie_link()

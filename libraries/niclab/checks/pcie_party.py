@@ -31,6 +31,9 @@ SPEED = Measure(
     lambda link: link.gts, lambda end: end.lnkcap_gts, lambda end: end.lnkctl2_gts, lambda found: f"{found:g} GT/s"
 )
 
+RETRAINED_GTS = 2.5
+"""Linux' target for a link that does not train (pcie_failed_link_retrain(), drivers/pci/quirks.c, 6.5 and later)."""
+
 
 def judged(path: Sequence[PcieLink], measure: Measure, wanted: float, subject: str, source: str) -> Iterator[Charge]:
     """Judge each link of a path that falls short; where none does, the least one that is more than is wanted.
@@ -65,7 +68,12 @@ def _party(link: PcieLink, measure: Measure, wanted: float, *, is_own: bool) -> 
         return Blamed.BENCH, f"{above.slot} above it can do {measure.shown(able)} only (LnkCap)"
     if told is not None and told == measure.of(link) < wanted:
         limit = f"{above.slot} above it is set to {measure.shown(told)} at most (LnkCtl2 Target Link Speed)"
-        return Blamed.BENCH, f"{limit}: by firmware, or by a kernel that could not train it ('retraining' in its log)"
+        if told == RETRAINED_GTS:  # either end may be why it did not train
+            return (
+                None,
+                f"{limit}: by firmware, or by a kernel that could not train it faster ('retraining' in its log)",
+            )
+        return Blamed.BENCH, f"{limit}: by firmware"
     if is_own or measure.of(link) > wanted:
         return Blamed.CARD, ""
     able = measure.able(below)
