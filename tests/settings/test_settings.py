@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -311,6 +312,32 @@ def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkey
     settings.host.set_coalescing = late  # type: ignore[attr-defined]
     Settings().coalescing_parameter_should_be_settable("rx-usecs")
     assert asked == ["enp1s0", "enp2s0"]
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_value_that_comes_back_late_is_back(
+    settings: FakeSettings, monkeypatch: pytest.MonkeyPatch, bench: FakeBench, comes: bool
+) -> None:
+    """be2net takes each value over once a second, also the one of before."""
+    monkeypatch.setattr("niclab.settings.dut_ports.Deadline", Deadline)
+    monkeypatch.setattr("niclab.settings.coalescing.SETTLES_WITHIN_S", 0.3)
+    read = settings.coalescing
+    settings.ports["enp1s0"].adaptive = settings.ports["enp2s0"].adaptive = False
+
+    def shown(iface: str) -> Coalescing:
+        found = read(iface)
+        if settings.told[-1:] != ["restore"]:
+            return found
+        settings.told.append("seen")
+        return replace(found, parameters={**found.parameters, "rx-usecs": 100})
+
+    bench.dut.coalescing = shown  # type: ignore[attr-defined]
+    if comes:
+        Settings().coalescing_parameter_should_be_settable("rx-usecs")
+        assert "seen" in settings.told
+    else:
+        settings.faults.add("never back")
+        assert "rx-usecs did not come back" in failure("coalescing_parameter_should_be_settable", "rx-usecs")[0]
 
 
 def test_a_largest_size_that_nobody_knows_hides_no_failure_of_another_ring(bench: FakeBench, taken: Run) -> None:

@@ -155,10 +155,18 @@ def _try(dut: DutPort, row: CoalescingParameter, judged: Collected) -> None:
         within_s = SETTLES_WITHIN_S if row.settable else 0
         attempt = put(dut.host, shown, name, value, settles_within_s=within_s)
         judged.problems += _not_as_set(dut, row, value, resting, attempt)
-    after = dut.ask("coalescing", dut.host.settings.coalescing)
-    now, was = (after.adaptive_rx, after.parameters.get(name)), (shown.adaptive_rx, before)
-    # adaptive coalescing may have changed the value by now
-    if now[0] is not was[0] or (now != was and not now[0]):
+    was = shown.adaptive_rx, before
+
+    def read() -> tuple[bool | None, int | None]:
+        seen = dut.ask("coalescing", dut.host.settings.coalescing)
+        return seen.adaptive_rx, seen.parameters.get(name)
+
+    def is_back(now: tuple[bool | None, int | None]) -> bool:
+        # adaptive coalescing may have changed the value by now
+        return now[0] is was[0] and (now == was or bool(now[0]))
+
+    now = settled(read, is_back, SETTLES_WITHIN_S)
+    if not is_back(now):
         judged.problems.append(f"{dut.place}: {name} did not come back: adaptive and value are {now}, before {was}")
 
 
