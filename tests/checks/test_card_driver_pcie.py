@@ -13,6 +13,7 @@ from fake_parts import FILE, KERNEL, MODULE, link_of
 from Driver import Driver
 from niclab.bench.records import DeclaredDeviation, SiliconFact
 from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
+from niclab.hosts.host_records import PcieLink
 from niclab.hosts.pci.common import links_of
 from niclab.hosts.pci.lspci import read_lspci
 from niclab.hosts.pci.pciconf import read_pciconf
@@ -174,6 +175,26 @@ class TestPcie:
         shown = f"{link.upstream.slot} to {link.downstream.slot}: x8 at 5 GT/s"
         wanted = f"dut.p{index} ({nic.pci}) trained to 5 GT/s ({shown}); expected 8 GT/s (sheet intel-82574l)"
         assert str(caught.value) == wanted
+
+    @pytest.mark.parametrize("lost", [0, 1])
+    def test_a_port_that_cannot_be_read_hides_no_narrow_link_of_another(
+        self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch, lost: int
+    ) -> None:
+        gone, nic = bench.dut.nics[lost], bench.dut.nics[1 - lost]
+        read = bench.dut.pcie_path
+
+        def path(address: str) -> tuple[PcieLink, ...]:
+            if address == gone.pci:
+                raise BenchFault(f"dut: link -> {gone.pci}: not trained")
+            return read(address)
+
+        monkeypatch.setattr(bench.dut, "pcie_path", path)
+        with pytest.raises(BenchFault, match=r"not trained$"):
+            Pcie().pcie_link_should_be_as_on_the_sheet()
+        nic.path = (nic.path[0], replace(nic.path[1], width=4))
+        with pytest.raises(CardFailure, match=rf"^dut\.p{1 - lost} .* trained to x4 ") as caught:
+            Pcie().pcie_link_should_be_as_on_the_sheet()
+        assert caught.value.__notes__ == [f"dut: link -> {gone.pci}: not trained"]
 
     @pytest.mark.parametrize(
         ("limits", "said"),

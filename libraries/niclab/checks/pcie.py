@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from niclab.bench.records import Role, SiliconFact
+from niclab.bench.records import Port, Role, SiliconFact
 from niclab.checks.asked import Say, dut
 from niclab.checks.pcie_party import SPEED, WIDTH, judged, link_shown
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, Blamed, Charge, Collected, NotApplicable, Undecided, blame_charged
 from niclab.hosts.errors import NoDevice
+from niclab.hosts.host_records import PcieLink
 from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 
@@ -30,42 +31,61 @@ def require_link(run: Run, say: Say) -> None:
     Raises:
         CardFailure: The card's own link is narrower or slower than the sheet says and nothing above it accounts for
             that, or every link is wider or faster.
-        BenchFault: Links are narrower or slower only because a slot, riser or bridge can do no more, or is set so.
+        BenchFault: Links are narrower or slower only because a slot, riser or bridge can do no more, or is set so; or
+            a path cannot be read.
         NotApplicable: The card is on conventional PCI, or the sheet does not know width or speed.
         Deviation: Speeds are right, and the bench declares that its emulated card deviates in width.
         Undecided: No link above a port can be read, only a link between two bridges falls short of what both can do, or
             a slot is set to 2.5 GT/s, as a kernel sets one whose link did not train.
     """
-    card, found = run.card, list[Charge]()
+    card, found, faults = run.card, list[Charge](), list[BenchFault]()
     expected = card.pcie_link()
     width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
     deviation = run.bench.deviation(card.name, SiliconFact.PCIE_WIDTH)
     for port in run.ports(Role.DUT):
-        path = dut(run).pci.path(port.pci)
+        try:
+            path = dut(run).pci.path(port.pci)
+        except BenchFault as fault:
+            faults.append(fault)
+            continue
         if not path:
             found.append(Charge(f"{port.place}: no PCI Express link above it could be read", None))
             continue
         for link in path:
             say(f"{port.name}: {link_shown(link)}")
-        narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
-        good = (bool(deviation) or narrowest.width == width) and slowest.gts == speed_gts
-        run.notes.figure(
-            NotedFigure(
-                kind=FigureKind.PCIE,
-                subject=f"PCI Express of {port.place}",
-                found=f"x{narrowest.width} at {slowest.gts:g} GT/s",
-                expected=f"{'any width' if deviation else f'x{width}'} at {speed_gts:g} GT/s",
-                source=f"sheet {card.name}",
-                outcome=Decision.MET if good else Decision.MISSED,
-            )
-        )
+        run.notes.figure(_figure(run, port, path, None if deviation else width, speed_gts))
         for measure, wanted in ((WIDTH, width), (SPEED, speed_gts)):
             if measure is SPEED or not deviation:
                 subject, source = f"{port.place} trained to", f"expected {measure.shown(wanted)} (sheet {card.name})"
                 found += judged(path, measure, wanted, subject, source)
-    blame_charged(found)
+    _end(found, faults)
     if deviation:
         raise deviation.verdict(f"x{width}")
+
+
+def _figure(run: Run, port: Port, path: Sequence[PcieLink], width: int | None, speed_gts: float) -> NotedFigure:
+    """The least width and speed of a path, next to those of the sheet; None for any width."""
+    narrowest, slowest = min(link.width for link in path), min(link.gts for link in path)
+    good = width in (None, narrowest) and slowest == speed_gts
+    return NotedFigure(
+        kind=FigureKind.PCIE,
+        subject=f"PCI Express of {port.place}",
+        found=f"x{narrowest} at {slowest:g} GT/s",
+        expected=f"{'any width' if width is None else f'x{width}'} at {speed_gts:g} GT/s",
+        source=f"sheet {run.card.name}",
+        outcome=Decision.MET if good else Decision.MISSED,
+    )
+
+
+def _end(found: Sequence[Charge], faults: Sequence[BenchFault]) -> None:
+    """End a check of several devices, some of which could not be read: that hides no failure of the card."""
+    ends = Collected()
+    with ends.one():
+        blame_charged(found)
+    with ends.one():
+        if faults:
+            raise faults[0]
+    ends.end()
 
 
 @dataclass
@@ -122,7 +142,7 @@ class PcieErrorCounters:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
         if dut(self._run).system.boot_id() != self._kept.boot_id:
             raise Undecided("dut: has booted since the error counters were kept; they begin at zero then")
-        changes, faults, ends = list[Charge](), list[BenchFault](), Collected()
+        changes, faults = list[Charge](), list[BenchFault]()
         for slot in self._kept.counters:
             try:
                 changes += self._changes(slot, self._kept, say)
@@ -132,12 +152,7 @@ class PcieErrorCounters:
             changes += self._new(self._kept)
         except BenchFault as fault:
             faults.append(fault)
-        with ends.one():
-            blame_charged(changes)
-        with ends.one():
-            if faults:
-                raise faults[0]
-        ends.end()
+        _end(changes, faults)
 
     def _changes(self, slot: str, kept: _Kept, say: Say) -> Iterator[Charge]:
         """Yield the growth of the counters of a device, or why it cannot be seen."""
