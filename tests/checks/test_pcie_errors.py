@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn
 
 import pytest
@@ -223,19 +224,40 @@ def test_ports_whose_errors_nobody_hears_of_are_not_applicable(
         Pcie().pcie_errors_should_not_have_grown()
 
 
-def test_a_bridge_that_reports_nothing_is_left_out(settings: FakeSettings) -> None:
-    settings.aer_counts[ROOT] = None
-    errors = Pcie()
-    errors.remember_pcie_errors()
-    errors.pcie_errors_should_not_have_grown()
+def test_a_bridge_that_reports_nothing_is_left_out(bridged: Pcie, settings: FakeSettings) -> None:
+    settings.aer_counts[ABOVE] = None
+    bridged.remember_pcie_errors()
+    bridged.pcie_errors_should_not_have_grown()
 
 
-def test_a_bridge_that_reports_since_hides_no_error_of_the_card(settings: FakeSettings) -> None:
-    settings.aer_counts[ROOT] = None
+@pytest.mark.parametrize(
+    ("slot", "counters", "words"),
+    [
+        (ROOT, None, f"{ROOT}: the kernel counts no PCI Express errors of it"),
+        (ROOT, replace(QUIET, masked=("BadTLP", "Timeout")), f"{ROOT}: it masks BadTLP, Timeout"),
+        ("0000:02:00.0", replace(QUIET, masked=("RxErr",)), r"0000:02:00\.0: it masks RxErr"),
+    ],
+)
+def test_errors_of_the_cards_own_link_that_nobody_counts_are_not_none(
+    settings: FakeSettings, slot: str, counters: AerCounters | None, words: str
+) -> None:
+    """The upper end counts the errors of what the card sends."""
+    settings.aer_counts[slot] = counters
     errors = Pcie()
     errors.remember_pcie_errors()
-    settings.aer_counts[ROOT] = QUIET
-    with pytest.raises(Undecided, match=f"^dut: {ROOT} was not there when the error counters were kept$"):
+    with pytest.raises(NotApplicable, match=f"^dut: not all PCI Express errors are counted: {words}$"):
+        errors.pcie_errors_should_not_have_grown()
+    settings.aer_counts["0000:01:00.0"] = GROWN
+    with pytest.raises(CardFailure, match=r"^dut: PCI Express errors of 0000:01:00\.0 grew"):
+        errors.pcie_errors_should_not_have_grown()
+
+
+def test_a_bridge_that_reports_since_hides_no_error_of_the_card(bridged: Pcie, settings: FakeSettings) -> None:
+    settings.aer_counts[ABOVE] = None
+    errors = bridged
+    errors.remember_pcie_errors()
+    settings.aer_counts[ABOVE] = QUIET
+    with pytest.raises(Undecided, match=f"^dut: {ABOVE} was not there when the error counters were kept$"):
         errors.pcie_errors_should_not_have_grown()
     settings.aer_counts["0000:02:00.0"] = GROWN
     with pytest.raises(CardFailure, match=r"^dut: PCI Express errors of 0000:02:00\.0 grew"):

@@ -44,7 +44,7 @@ LOOKING = (
     "ethtool --version",
     "modprobe --version",
     "command -v modprobe",
-    "if [ -e aer_dev_correctable ]; then v=$(setpci -s 0000:01:00.0 CAP_EXP+8.w) || exit; p=$(readlink -f .); fi",
+    "if [ -e aer_dev_correctable ]; then v=$(setpci -s 0000:01:00.0 CAP_EXP+8.w ECAP_AER+8.l) || exit; fi",
     "echo 00000001 > /sys/class/net/v0/queues/rx-0/rps_cpus",
     "echo 32768 > /proc/sys/net/core/rps_sock_flow_entries; echo 32768 > /sys/class/net/v0/queues/rx-0/rps_flow_cnt",
     "sysctl net.ipv4.tcp_window_scaling=0",

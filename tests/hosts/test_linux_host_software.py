@@ -206,7 +206,7 @@ CORRECTABLE = "RxErr 0\nBadTLP 2\nBadDLLP 0\nTOTAL_ERR_COR 2\n"
 FATAL = "Other 0\nDLP 0\nTOTAL_ERR_FATAL 0\n"
 NONFATAL = "Other 0\nDLP 1\nTOTAL_ERR_NONFATAL 1\n"
 LOOK = f"[ -d {FOLDER} ] || {{ echo absent; exit; }}; cd {FOLDER} && if [ -e aer_dev_correctable ]; ..."
-HEARD = "devctl=283f\nowner=os\n"
+HEARD = "devctl=283f 00100000 00002000\nowner=os\n"
 CLASSES = f"class=correctable\n{CORRECTABLE}class=nonfatal\n{NONFATAL}class=fatal\n{FATAL}"
 
 
@@ -215,6 +215,18 @@ def test_errors_are_read_in_their_three_classes() -> None:
     wanted = AerCounters({"RxErr": 0, "BadTLP": 2, "BadDLLP": 0}, {"Other": 0, "DLP": 1}, {"Other": 0, "DLP": 0})
     assert found == wanted
     assert wanted.growth_since(AerCounters({"BadTLP": 1}, {}, {})) == {"correctable BadTLP": 1, "nonfatal DLP": 1}
+
+
+@pytest.mark.parametrize(
+    ("masks", "masked"),
+    [
+        ("00000000 000031c1", ("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout")),
+        ("00062010 00002040", ("DLP", "FCP", "RxOF", "MalfTLP", "BadTLP")),
+    ],
+)
+def test_errors_that_a_device_masks_are_named(masks: str, masked: tuple[str, ...]) -> None:
+    found = host({LOOK: f"devctl=283f {masks}\nowner=os\n{CLASSES}"})[0].pci.aer(SLOT)
+    assert found is not None and found.masked == masked
 
 
 def test_a_device_without_counters_and_one_that_is_not_there() -> None:
@@ -242,9 +254,12 @@ def test_classes_that_are_not_all_there_are_an_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("heard", "reason"),
     [
-        ("devctl=2836\nowner=os\n", r"it does not report correctable errors \(DevCtl 2836\)"),
-        ("devctl=0001\nowner=os\n", r"it does not report non-fatal, fatal errors \(DevCtl 0001\)"),
-        ("devctl=283f\nowner=\n", r"the kernel's AER driver has not its root port \(firmware owns AER, or pci=noaer\)"),
+        ("devctl=2836 00000000 00002000\nowner=os\n", r"it does not report correctable errors \(DevCtl 2836\)"),
+        ("devctl=0001 00000000 00002000\nowner=os\n", r"it does not report non-fatal, fatal errors \(DevCtl 0001\)"),
+        (
+            "devctl=283f 00000000 00002000\nowner=\n",
+            r"the kernel's AER driver has not its root port \(firmware owns AER, or pci=noaer\)",
+        ),
     ],
 )
 def test_counters_that_nobody_counts_are_not_applicable(heard: str, reason: str) -> None:
@@ -253,7 +268,17 @@ def test_counters_that_nobody_counts_are_not_applicable(heard: str, reason: str)
         host({LOOK: heard + CLASSES})[0].pci.aer(SLOT)
 
 
-@pytest.mark.parametrize("heard", ["", "devctl=\nowner=os\n", "devctl=283f\nowner=me\n", "owner=os\ndevctl=283f\n"])
+@pytest.mark.parametrize(
+    "heard",
+    [
+        "",
+        "devctl=\nowner=os\n",
+        "devctl=283f\nowner=os\n",
+        "devctl=283f 00000000\nowner=os\n",
+        "devctl=283f 00000000 00002000\nowner=me\n",
+        "owner=os\ndevctl=283f 00000000 00002000\n",
+    ],
+)
 def test_who_counts_must_be_said(heard: str) -> None:
     with pytest.raises(ReadError, match=r"cannot read AER counters"):
         host({LOOK: heard + CLASSES})[0].pci.aer(SLOT)

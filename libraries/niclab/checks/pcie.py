@@ -90,11 +90,12 @@ def _end(found: Sequence[Charge], faults: Sequence[BenchFault]) -> None:
 
 @dataclass
 class _Kept:
-    """``own``: the ports of the card, and the upper ends of their links."""
+    """``own``: the ports of the card, and the upper ends of their links. ``unseen``: why errors of these are not."""
 
     boot_id: str
     counters: dict[str, AerCounters]
     own: frozenset[str]
+    unseen: tuple[str, ...]
 
 
 class PcieErrorCounters:
@@ -122,7 +123,11 @@ class PcieErrorCounters:
         for port in self._run.ports(Role.DUT):
             if port.pci not in read:
                 raise NotApplicable(f"{port.place}: {self._uncounted[port.pci]}")
-        self._kept = _Kept(dut(self._run).system.boot_id(), read, self._own())
+        own = self._own()
+        masked = {slot: f"it masks {', '.join(counters.masked)}" for slot, counters in read.items() if counters.masked}
+        reasons = self._uncounted | masked
+        unseen = tuple(f"{slot}: {reasons[slot]}" for slot in sorted(own) if slot in reasons)
+        self._kept = _Kept(dut(self._run).system.boot_id(), read, own, unseen)
 
     def require_no_growth(self, say: Say) -> None:
         """Compare all counters with those kept, correctable errors included.
@@ -137,6 +142,7 @@ class PcieErrorCounters:
             Undecided: Only at devices above that link; or a device is new, or was removed and found again. The dut has
                 booted since.
             BenchFault: No counters were kept, or a device cannot be read.
+            NotApplicable: No counter grew, and nobody counts errors of one end of the card's own link, or not all.
         """
         if self._kept is None:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
@@ -153,6 +159,8 @@ class PcieErrorCounters:
         except BenchFault as fault:
             faults.append(fault)
         _end(changes, faults)
+        if self._kept.unseen:
+            raise NotApplicable(f"dut: not all PCI Express errors are counted: {'; '.join(self._kept.unseen)}")
 
     def _changes(self, slot: str, kept: _Kept, say: Say) -> Iterator[Charge]:
         """Yield the growth of the counters of a device, or why it cannot be seen."""

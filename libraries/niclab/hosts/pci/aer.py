@@ -6,6 +6,7 @@ Documented in Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats of Linux
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.reading import numbered, whole_number
@@ -16,7 +17,12 @@ CLASSES = ("correctable", "nonfatal", "fatal")
 REPORTS = {1: "correctable", 2: "non-fatal", 4: "fatal"}
 """Bits of the Device Control register that let a device report (PCI Express Base Specification 6.0, 7.5.3.4)."""
 
-_HEARD = re.compile(r"devctl=([0-9a-f]{4})\nowner=(os|)\n")
+UNCORRECTABLE = {4: "DLP", 13: "FCP", 17: "RxOF", 18: "MalfTLP"}
+"""Bits of the Uncorrectable Error Mask register of errors of a link alone, by the kernel's names (ibid., 7.8.4.3)."""
+CORRECTABLE = {0: "RxErr", 6: "BadTLP", 7: "BadDLLP", 8: "Rollover", 12: "Timeout"}
+"""The same of the Correctable Error Mask register (ibid., 7.8.4.6). A device does not report an error that it masks."""
+
+_HEARD = re.compile(r"devctl=([0-9a-f]{4}) ([0-9a-f]{8}) ([0-9a-f]{8})\nowner=(os|)\n")
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63}) ([0-9]{1,20})")
 
 
@@ -44,26 +50,46 @@ def read_aer(text: str) -> dict[str, int]:
     return counts
 
 
-def read_unheard(text: str) -> tuple[str | None, str]:
-    """Return why no errors of a device are counted, and the rest of the text; no reason for no text at all.
+@dataclass(frozen=True)
+class Heard:
+    """Errors of a device that do not reach its counters.
+
+    Attributes:
+        reason: Why it counts no errors of it; None where it does.
+        masked: Errors of a link that the device masks.
+        rest: The text behind.
+    """
+
+    reason: str | None
+    masked: tuple[str, ...]
+    rest: str
+
+
+def read_heard(text: str) -> Heard:
+    """Read which errors of a device reach its counters; no text at all is no reason.
 
     Args:
-        text: Lines ``devctl=HEX`` and ``owner=os`` (``owner=`` where no AER driver has the root port), then counters.
+        text: Lines ``devctl=HEX HEX HEX`` (Device Control, masks of uncorrectable and correctable errors) and
+            ``owner=os`` (``owner=`` where no AER driver has the root port), then counters.
 
     Raises:
         ReadError: When it begins with other lines.
     """
     if not text.strip():
-        return None, text
+        return Heard(None, (), text)
     match = _HEARD.match(text)
     if match is None:
-        raise unreadable("AER counters", "beginning", text[:80], "'devctl=' with four digits, 'owner=os' or 'owner='")
+        wanted = "'devctl=' with four, eight and eight digits, 'owner=os' or 'owner='"
+        raise unreadable("AER counters", "beginning", text[:80], wanted)
+    reason = None
     silent = [name for bit, name in REPORTS.items() if not int(match[1], 16) & bit]
     if silent:
-        return f"it does not report {', '.join(silent)} errors (DevCtl {match[1]})", text[match.end() :]
-    if not match[2]:
-        return "the kernel's AER driver has not its root port (firmware owns AER, or pci=noaer)", text[match.end() :]
-    return None, text[match.end() :]
+        reason = f"it does not report {', '.join(silent)} errors (DevCtl {match[1]})"
+    elif not match[4]:
+        reason = "the kernel's AER driver has not its root port (firmware owns AER, or pci=noaer)"
+    masks = (UNCORRECTABLE, int(match[2], 16)), (CORRECTABLE, int(match[3], 16))
+    masked = tuple(name for names, mask in masks for bit, name in names.items() if mask >> bit & 1)
+    return Heard(reason, masked, text[match.end() :])
 
 
 def read_aer_classes(text: str) -> AerCounters | None:
@@ -78,4 +104,5 @@ def read_aer_classes(text: str) -> AerCounters | None:
     classes = {name: counts for name, _, counts in (part.partition("\n") for part in parts)}
     if before.strip() or list(classes) != list(CLASSES) or len(parts) != len(CLASSES):
         raise unreadable("AER counters", "classes", ", ".join(classes), f"{', '.join(CLASSES)}, each once")
-    return AerCounters(*(read_aer(classes[name]) for name in CLASSES))
+    correctable, nonfatal, fatal = (read_aer(classes[name]) for name in CLASSES)
+    return AerCounters(correctable, nonfatal, fatal)

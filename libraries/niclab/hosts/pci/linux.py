@@ -11,7 +11,7 @@ from niclab.hosts.command_words import pci_address
 from niclab.hosts.errors import NoDevice, NoInterface, ReadError, unreadable
 from niclab.hosts.host_commands import HostCommands, words_of
 from niclab.hosts.host_records import PciDevice, PcieLink
-from niclab.hosts.pci.aer import read_aer_classes, read_unheard
+from niclab.hosts.pci.aer import read_aer_classes, read_heard
 from niclab.hosts.pci.common import chosen_interface, links_of, pci_id
 from niclab.hosts.pci.lspci import read_lspci
 from niclab.hosts.pci.sysfs_links import read_sysfs_speed_gts, read_sysfs_width
@@ -218,7 +218,7 @@ class LinuxPci(HostCommands):
     def aer(self, address: str) -> AerCounters | None:
         """Errors of a PCI Express device since boot; None when device or kernel keeps no count of them.
 
-        The files are there and stay at 0 where the device reports nothing, or reports to firmware.
+        The files are there and stay at 0 where the device reports nothing, masks errors, or reports to firmware.
 
         Raises:
             NotApplicable: Nobody would count an error of it; the message says why.
@@ -229,18 +229,20 @@ class LinuxPci(HostCommands):
         command = (
             f"[ -d {_DEVICES}/{address} ] || {{ echo {_ABSENT}; exit; }};"
             f" cd {_DEVICES}/{address} && if [ -e aer_dev_correctable ]; then"
-            f" v=$(setpci -s {address} CAP_EXP+8.w) || exit; p=$(readlink -f .); p=${{p#*/pci*:??/}}; o=;"
+            f" v=$(setpci -s {address} CAP_EXP+8.w ECAP_AER+8.l ECAP_AER+14.l) || exit;"
+            " p=$(readlink -f .); p=${p#*/pci*:??/}; o=;"
             ' for d in /sys/bus/pci_express/drivers/aer/${p%%/*}:*; do if [ -e "$d" ]; then o=os; fi; done;'
-            ' echo "devctl=$v"; echo "owner=$o"; for k in correctable nonfatal fatal;'
+            ' echo devctl=$v; echo "owner=$o"; for k in correctable nonfatal fatal;'
             " do if [ -e aer_dev_$k ]; then echo class=$k; cat aer_dev_$k || exit; fi; done; fi"
         )
         text = self._run(command)
         if text.strip() == _ABSENT:
             raise NoDevice(f"{self.name}: there is no PCI device at {address}")
-        reason, counters = self._understood(command, read_unheard, text)
-        if reason is not None:
-            raise NotApplicable(f"{self.name}: PCI Express errors of {address} are not counted: {reason}")
-        return self._understood(command, read_aer_classes, counters)
+        heard = self._understood(command, read_heard, text)
+        if heard.reason is not None:
+            raise NotApplicable(f"{self.name}: PCI Express errors of {address} are not counted: {heard.reason}")
+        counters = self._understood(command, read_aer_classes, heard.rest)
+        return None if counters is None else replace(counters, masked=heard.masked)
 
 
 def _read_ports(text: str) -> dict[str, int] | None:

@@ -98,11 +98,15 @@ class ChangedFile:
 
 @dataclass(frozen=True)
 class AerCounters:
-    """Errors of one PCI Express device since boot, by name (``BadTLP``), in the kernel's three classes."""
+    """Errors of one PCI Express device since boot, by name (``BadTLP``), in the kernel's three classes.
+
+    ``masked``: errors of a link that the device does not report, so that their counters stay as they are.
+    """
 
     correctable: Mapping[str, int]
     nonfatal: Mapping[str, int]
     fatal: Mapping[str, int]
+    masked: tuple[str, ...] = ()
 
     def growth_since(self, before: AerCounters) -> dict[str, int]:
         """Return the growth by ``class name``. What was not there before counts from 0, as all do that began again."""
