@@ -405,6 +405,23 @@ class TestTunables:
         with pytest.raises(BenchFault, match=says):
             Defaults().tunables_should_be_as_on_the_sheet()
 
+    def test_one_that_cannot_be_read_hides_no_other(
+        self, settings: FakeSettings, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = "{name: Gone, where: module-parameter, documented_default: 1, actual_default: 1, source: t}"
+        bench.edit(bench.sheet, ("actual_default: 1, source: t}]", f"actual_default: 1, source: t}}, {other}]"))
+        taken.card = bench.load()[1]
+
+        def parameter(_: str, name: str) -> str:
+            if name == "Gone":
+                raise BenchFault("dut: e1000e has no parameter Gone")
+            return "2"
+
+        monkeypatch.setattr(settings.host, "module_parameter", parameter)
+        with pytest.raises(CardFailure, match="tunable IntMode of e1000e is 2; expected 1") as caught:
+            Defaults().tunables_should_be_as_on_the_sheet()
+        assert caught.value.__notes__ == ["dut: e1000e has no parameter Gone"]
+
     def test_what_is_read_by_sysctl_is_judged_as_well(
         self, settings: FakeSettings, bench: FakeBench, taken: Run
     ) -> None:

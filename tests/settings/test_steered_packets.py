@@ -152,6 +152,16 @@ class TestQueues:
         with pytest.raises(CardFailure, match=rf"^dut\.p0 .* {said} shows$"):
             self.ask()
 
+    def test_queues_that_cannot_be_put_back_hide_no_packets_of_another_queue(
+        self, bench: FakeBench, sent: set[int], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(steered_packets, "COUNTED_WITHIN_S", 0.01)
+        sent.discard(1)
+        bench.ssh[Role.DUT].replies["[ ! -e"] = BenchFault("dut: connection lost")
+        with pytest.raises(CardFailure, match=r"^dut\.p0 .* sent 20 pings from CPU 1 by queue 0") as caught:
+            self.ask()
+        assert "connection lost" in "".join(caught.value.__notes__)
+
     def test_queues_of_one_cpu_show_nothing(self, sent: set[int]) -> None:
         with pytest.raises(NotApplicable, match=r"no two CPUs of .* get send queues of their own"):
             Steering().sent_packets_should_leave_by_the_queues_of_their_cpu("dut", "1")

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Unknown
-from niclab.core.verdict import CardFailure, Collected, NotApplicable, SheetUnknown, Trouble
+from niclab.core.verdict import CardFailure, Collected, NotApplicable, SheetUnknown, Trouble, blame
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
@@ -225,6 +225,22 @@ def charged(judged: Collected, found: Sequence[Trouble]) -> list[Trouble]:
     """
     judged.problems += [each.text for each in found if each.of_card]
     return [each for each in found if not each.of_card]
+
+
+def end(judged: Collected, others: Sequence[Trouble]) -> None:
+    """End a check with the problems of the card, and those of the bench.
+
+    Args:
+        judged: The parts of the check.
+        others: The problems of the bench.
+
+    Raises:
+        CardFailure: With every problem, when the card has any.
+        BenchFault: With those of the bench, when all are.
+        Undecided: With every doubt, when there are doubts alone.
+    """
+    blame([*(Trouble(text, of_card=True) for text in judged.problems), *others])
+    judged.end()
 
 
 def is_unknown(fact: object) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import Recommended, Unknown
 from niclab.core.undo import Action, ActionKind, Entry
-from niclab.core.verdict import BenchFault, Collected, NotApplicable, Trouble, blame
+from niclab.core.verdict import BenchFault, Collected, NotApplicable, Trouble
 from niclab.hosts.settings.persistent import (
     COALESCING_SINCE,
     PAUSE_SINCE,
@@ -25,7 +25,7 @@ from niclab.hosts.settings.persistent import (
 )
 from niclab.run.run import Run
 from niclab.settings import mtu
-from niclab.settings.dut_ports import DutPort, Show, charged, dut_ports
+from niclab.settings.dut_ports import DutPort, Show, charged, dut_ports, end
 from niclab.settings.pause import without_autoneg
 
 T = TypeVar("T")
@@ -89,8 +89,7 @@ class RecommendedConfiguration:
                 if found != " ".join(each.value.split()):
                     text = f"{Role.DUT.value}: {each.name} is {found}; expected {each.value} {source}"
                     others.append(Trouble(text, of_card=False))
-        blame([*(Trouble(text, of_card=True) for text in judged.problems), *others])
-        judged.end()
+        end(judged, others)
 
     def remove(self) -> None:
         """Remove the files and put the settings back; where the MTU was changed, both ends go down and up.

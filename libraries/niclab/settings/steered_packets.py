@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from niclab.bench.records import OperatingSystem, Port
-from niclab.core.verdict import NotApplicable, Trouble, Undecided, blame
+from niclab.core.verdict import Collected, NotApplicable, Trouble, Undecided, blame
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.steering.linux import cpus_of_mask
@@ -20,6 +20,7 @@ from niclab.hosts.steering.steering_files import SteeringFiles
 from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.run.run import Run
 from niclab.run.server import Server, quoted
+from niclab.settings.dut_ports import charged, end
 from niclab.settings.steering import steered
 
 PINGS, EVERY_S = 20, 0.1
@@ -127,19 +128,21 @@ def require_own_queues(run: Run, port: Port, cpus: frozenset[int]) -> None:
     """
     server, iface = run.server_of(port), run.interface(port)
     require_linux_of_two_cpus(server, SteeringKind.XPS)
-    files, troubles = SteeringFiles(server.ssh, server.name, iface, SteeringKind.XPS), list[Trouble]()
+    files, judged = SteeringFiles(server.ssh, server.name, iface, SteeringKind.XPS), Collected()
+    others = list[Trouble]()
     queues = {_queue_of(file) for file in files.read()}
     if not _sent_of(server, iface).keys() >= queues:
         raise NotApplicable(f"{port.place}: its driver counts no frames of single send queues")
     for order in (sorted(cpus), sorted(cpus, reverse=True)):
-        with steered(run, port, SteeringKind.XPS, order):
+        with judged.one(), steered(run, port, SteeringKind.XPS, order):
             owners = {_queue_of(file): cpus_of_mask(text) for file, text in files.read().items()}
             asked = sorted({cpu for owned in owners.values() for cpu in owned})
             if len(asked) < 2:
                 raise NotApplicable(f"{port.place}: no two CPUs of {order} get send queues of their own")
             for cpu in (asked[0], asked[-1]):
-                troubles += _elsewhere(run, port, cpu, {queue for queue, owned in owners.items() if cpu in owned})
-    blame(troubles)
+                mine = {queue for queue, owned in owners.items() if cpu in owned}
+                others += charged(judged, _elsewhere(run, port, cpu, mine))
+    end(judged, others)
 
 
 def _elsewhere(run: Run, port: Port, cpu: int, mine: set[int]) -> list[Trouble]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import CoalescingFacts, RingFacts
-from niclab.core.verdict import Collected, NotApplicable, SheetSilent, Trouble, blame, require_judged
+from niclab.core.verdict import Collected, NotApplicable, SheetSilent, Trouble, require_judged
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings import coalescing
-from niclab.settings.dut_ports import DutPort, NotBack, Show, charged, driver_section, dut_ports
+from niclab.settings.dut_ports import DutPort, NotBack, Show, charged, driver_section, dut_ports, end
 from niclab.settings.rings.ring_sizes import RingSize
 from niclab.settings.trial import Quantity
 
@@ -65,7 +64,7 @@ def over_down_and_up(run: Run, show: Show, not_back: NotBack) -> None:
                     lost = f"{dut.place}: {quantity.what} is {found} after down and up; expected {value} as set"
                     judged.problems.append(lost)
             links += charged(judged, not_back(run, dut.port, limit_ms, "down and up"))
-    _end(judged, links)
+    end(judged, links)
 
 
 def _changed(dut: DutPort, undoing: ExitStack, judged: Collected) -> list[tuple[Quantity, int]]:
@@ -80,12 +79,6 @@ def _changed(dut: DutPort, undoing: ExitStack, judged: Collected) -> list[tuple[
         else:
             judged.problems.append(dut.expected(quantity.what, f"{found} when set to {value}", value))
     return kept
-
-
-def _end(judged: Collected, links: Sequence[Trouble]) -> None:
-    """End a check after the problems of the card that it has found, and those of links that the bench keeps down."""
-    blame([*(Trouble(text, of_card=True) for text in judged.problems), *links])
-    judged.end()
 
 
 def self_test(run: Run, offline: bool, show: Show, not_back: NotBack) -> None:
@@ -130,7 +123,7 @@ def self_test(run: Run, offline: bool, show: Show, not_back: NotBack) -> None:
                 fails = f"{dut.place}: its self test fails: results other than 0: {others}"
                 judged.problems.append(f"{fails}; expected the verdict PASS (ethtool -t)")
             links += charged(judged, not_back(run, dut.port, limit_ms, "its self test"))
-    _end(judged, links)
+    end(judged, links)
     require_judged(unjudged, some=len(unjudged) < len(ports))
 
 

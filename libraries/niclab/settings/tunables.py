@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from niclab.bench.records import Role
-from niclab.core.verdict import NotApplicable, SheetUnknown, Trouble, blame
+from niclab.core.verdict import Collected, NotApplicable, SheetUnknown, Trouble
 from niclab.run.run import Run
-from niclab.settings.dut_ports import Show, is_unknown
+from niclab.settings.dut_ports import Show, charged, end, is_unknown
 
 
 def as_on_the_sheet(run: Run, show: Show) -> None:
@@ -27,14 +27,15 @@ def as_on_the_sheet(run: Run, show: Show) -> None:
     if not facts:
         said = f"sheet {card.name} knows no default of a tunable of {driver.module}"
         raise SheetUnknown(said) if driver.tunables else NotApplicable(said)
-    problems = list[Trouble]()
+    judged, others = Collected(), list[Trouble]()
     for fact in facts:
-        found = server.host.drivers.parameter(driver.module, fact.name)
-        show(f"{server.name}: {fact.name} is {found}, documented {fact.documented_default}")
-        if found != str(fact.actual_default):
-            set_by = server.host.loading.parameter_entries(driver.module, fact.name)
-            what = f"{server.name}: tunable {fact.name} of {driver.module} is {found}; "
-            what += f"expected {fact.actual_default} (sheet {card.name})"
-            what += f"; the server sets it: {'; '.join(set_by)}" if set_by else ""
-            problems.append(Trouble(what, of_card=not set_by))
-    blame(problems)
+        with judged.one():
+            found = server.host.drivers.parameter(driver.module, fact.name)
+            show(f"{server.name}: {fact.name} is {found}, documented {fact.documented_default}")
+            if found != str(fact.actual_default):
+                set_by = server.host.loading.parameter_entries(driver.module, fact.name)
+                what = f"{server.name}: tunable {fact.name} of {driver.module} is {found}; "
+                what += f"expected {fact.actual_default} (sheet {card.name})"
+                what += f"; the server sets it: {'; '.join(set_by)}" if set_by else ""
+                others += charged(judged, [Trouble(what, of_card=not set_by)])
+    end(judged, others)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from niclab.card import Ring, RingFacts
-from niclab.core.verdict import Collected, Trouble, blame
+from niclab.core.verdict import Collected, Trouble
 from niclab.hosts.settings.ethtool_records import Rings, RingSizes
 from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
@@ -18,6 +18,7 @@ from niclab.settings.dut_ports import (
     chosen_rows,
     driver_section,
     dut_ports,
+    end,
     is_unknown,
     require_known,
 )
@@ -80,8 +81,7 @@ def over_range(run: Run, ring: str, show: Show, not_back: NotBack) -> None:
                 Trial(RingSize(dut, name), least, largest, settable=section.settable).judge(show)
             with judged.one():
                 links += charged(judged, _link_not_back(dut, f"ring {name} was changed", not_back))
-    blame([*(Trouble(text, of_card=True) for text in judged.problems), *links])
-    judged.end()
+    end(judged, links)
 
 
 @dataclass(frozen=True)
