@@ -133,6 +133,20 @@ class TestOptions:
         root.run("ifconfig", "oce0", "-txcsum")
         assert {"TSO4", "TSO6"} <= options(root) and "TXCSUM" not in options(root)
 
+    def test_a_bit_whose_parts_the_kernel_below_cannot_change_is_kept_here(self, root: Root) -> None:
+        """As it is of acenic, whose checksums are on for ever; ethtool does not mark the line of both as fixed."""
+        below = (root.path / "below/features").read_text()
+        parts = "\ttx-checksum-ipv4: on [fixed]\n\ttx-checksum-ipv6: on [fixed]\n"
+        root.write("below/features", below.replace("\ttx-checksum-ipv4: on\n", parts))
+        root.write("below/stuck-tx-checksumming", "")
+        root.run("ifconfig", "oce0", "-txcsum")
+        assert "TXCSUM" not in options(root)
+        root.run("ifconfig", "oce0", "txcsum")
+        assert "TXCSUM" in options(root)
+        root.write("below/features", below.replace("\ttx-checksum-ipv4: on\n", parts.replace(" [fixed]", "", 1)))
+        root.run("ifconfig", "oce0", "-txcsum")
+        assert "TXCSUM" in options(root), "a part that can be changed was not"
+
     def test_a_bit_that_only_the_system_below_loses_is_held(self, tmp_path: Path) -> None:
         """The sheet of another card says that checksums take TSO4 along only; the kernel below takes both."""
         root = Root(tmp_path)

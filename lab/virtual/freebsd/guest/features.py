@@ -201,10 +201,17 @@ def _is_on(rule: Mapping[str, Any], below: Mapping[str, tuple[bool, bool]], stat
 
 
 def _below(iface: str) -> dict[str, tuple[bool, bool]]:
-    """Feature -> is it on, is it fixed."""
-    found = {}
+    """Feature -> is it on, is it fixed. One of several parts, which ethtool indents, is fixed where all of them are."""
+    found, whole = dict[str, tuple[bool, bool]](), ""
     for line in run("ethtool", "-k", iface)[1].splitlines():
         name, colon, value = line.strip().partition(": ")
-        if colon:
-            found[name] = (value.startswith("on"), "[fixed]" in value)
+        if not colon:
+            continue
+        is_fixed = "[fixed]" in value
+        found[name] = (value.startswith("on"), is_fixed)
+        if not line.startswith("\t"):
+            whole, parts = name, list[bool]()
+        elif whole:
+            parts.append(is_fixed)
+            found[whole] = (found[whole][0], all(parts))
     return found

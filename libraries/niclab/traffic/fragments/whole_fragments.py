@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Role
-from niclab.card import OffloadName, Setting
+from niclab.card import At, OffloadName, Setting
 from niclab.core.verdict import fail_with
 from niclab.run.run import Run
 from niclab.run.watching import standstill
@@ -32,7 +32,7 @@ def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
     problems, unclear, both = list[str](), list[str](), standstill.watch(run)
     for sender in Role:
         ends = endpoints.ends(run, path, sender)
-        with applied(run, Way(path, sender), _checksums_on(run)):
+        with applied(run, Way(path, sender), _checksums_on(run, sender)):
             before = both.told()
             found = datagrams.deliver(run, ends)
         say(f"{ends.name}: {found}")
@@ -47,8 +47,12 @@ def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
     fail_with(problems, unclear)
 
 
-def _checksums_on(run: Run) -> tuple[Setting, ...]:
-    """Checksum offload switched on where the sheet says that it can be switched; else it is as it is."""
-    table = run.card.section(run.card.offloads, "offloads").rows(run.server(Role.DUT).description.os)
-    names = (OffloadName.TX_CHECKSUM, OffloadName.RX_CHECKSUM)
-    return tuple(switched(name, True) for name in names if name in table and can_switch(table[name]))
+def _checksums_on(run: Run, sender: Role) -> tuple[Setting, ...]:
+    """Checksum offload switched on at each end where the sheet says that its system can; else it is as it is."""
+    offloads, settings = run.card.section(run.card.offloads, "offloads"), list[Setting]()
+    for role in Role:
+        table = offloads.rows(run.server(role).description.os)
+        at = At.SENDER if role is sender else At.RECEIVER
+        names = (OffloadName.TX_CHECKSUM, OffloadName.RX_CHECKSUM)
+        settings += [switched(name, True, at) for name in names if name in table and can_switch(table[name])]
+    return tuple(settings)
