@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.frames.queues.chi_square import chi_square, chi_square_upper_tail
 from niclab.frames.queues.flow_agents import Came, link_local
 from niclab.frames.queues.flow_content import ports_of
@@ -145,6 +145,28 @@ def test_a_problem_of_the_card_comes_before_what_is_undecided() -> None:
         findings.end()
     assert str(caught.value).splitlines()[0].endswith("flows came by other queues, queue 0: 8; expected all by 1")
     assert "never came" in str(caught.value)
+
+
+@pytest.mark.parametrize("later", [CardFailure("table did not come back"), BenchFault("ssh died"), Undecided("it slept")])
+def test_a_later_error_replaces_no_finding(later: Exception) -> None:
+    """A failure of its own might be waived, and a fault of the bench is no verdict: what was found before is both."""
+    with pytest.raises(CardFailure, match="flows came by other queues, queue 0: 8") as caught, Findings() as findings:
+        findings.judge_steered("dut.p0: table of queue 1", came(8, 1016), 1024, 1)
+        raise later
+    assert str(later) in "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+
+
+def test_an_end_amid_the_check_is_said_once() -> None:
+    with pytest.raises(CardFailure) as caught, Findings() as findings:
+        findings.judge_steered("dut.p0: table of queue 1", came(8, 1016), 1024, 1)
+        findings.end()
+    assert str(caught.value).count("flows came by other queues") == 1
+
+
+@pytest.mark.parametrize("later", [BenchFault("ssh died"), NotApplicable("one queue")])
+def test_without_findings_an_error_is_itself(later: Exception) -> None:
+    with pytest.raises(type(later), match=str(later)), Findings():
+        raise later
 
 
 @pytest.mark.parametrize(("missing", "verdict"), [(0, None), (1, Undecided), (64, Undecided), (65, CardFailure)])

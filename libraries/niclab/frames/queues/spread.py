@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from niclab.core.verdict import NotApplicable, Undecided, fail_with
+from niclab.core.verdict import Collected, fail_with
 from niclab.frames.queues.chi_square import chi_square, chi_square_upper_tail
 from niclab.frames.queues.flow_agents import ATTEMPTS, Came
 
@@ -37,8 +37,8 @@ def flows_for(entries: int, queues: int) -> int:
 class Findings:
     """The problems of a card, and what could not be decided. ``noting``: ports whose driver has noted queues.
 
-    As a context it ends the check, also where a question after the findings is not applicable or cannot be decided:
-    that hides none of them.
+    As a context it ends the check, also where something after the findings fails, cannot be asked or decided, or finds
+    the bench wrong: that hides none of them.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -49,20 +49,24 @@ class Findings:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, _trace: TracebackType | None) -> None:
-        if error is None or isinstance(error, NotApplicable):
-            self.end()
-        if isinstance(error, Undecided) and self.problems:
-            self.undecided.append(str(error))
-            self.end()
+        judged = Collected()
+        judged.problems, judged.doubts = self.problems, self.undecided
+        with judged.one():
+            if error is not None:
+                raise error
+        judged.problems += judged.doubts if judged.problems else []
+        judged.end()
 
     def end(self) -> None:
-        """End the check.
+        """End the check, and begin with none.
 
         Raises:
             CardFailure: There are problems.
             Undecided: There are none, and something could not be decided.
         """
-        fail_with(self.problems + (self.undecided if self.problems else []), self.undecided)
+        problems, undecided = self.problems, self.undecided
+        self.problems, self.undecided = [], []
+        fail_with(problems + (undecided if problems else []), undecided)
 
     def judge_spread(
         self, what: str, came: Came, count: int, shares: Mapping[int, float], *, by_ports: bool = True
