@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from loads import looks
 
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.frames.blame.frame_findings import Culprit
 from niclab.frames.load.load_rates import (
-    LoadLook,
     WantedLoad,
     is_open,
     losses,
@@ -24,7 +23,6 @@ from niclab.frames.load.load_rates import (
     without_free_cpu,
 )
 from niclab.frames.load.lost_frames import charged
-from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.run.run_notes import RunNotes
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.runs.experiment import judge_questions
@@ -37,31 +35,6 @@ WANTED = WantedLoad(mbps=6000.0, line_mbps=10000.0, source="sheet", plan=PLAN)
 @pytest.fixture
 def notes(tmp_path: Path) -> RunNotes:
     return RunNotes(tmp_path)
-
-
-def looks(mbps: Sequence[float], busy: float = 0.5, **gained: int) -> list[LoadLook]:
-    """One look a second: both directions at the same rates, counters that gain so much a second."""
-    found, sent = [], 0
-    for second, rate in enumerate([0.0, *mbps]):
-        sent += int(rate * 1e6 / 8)
-        counted = {name: count * second for name, count in gained.items()}
-        frames = FrameCounters(
-            **{
-                "rx_packets": sent // 1514,
-                "rx_bytes": sent,
-                "rx_dropped": 0,
-                "rx_missed_errors": 0,
-                "rx_errors": 0,
-                "tx_packets": sent // 1514,
-                "tx_bytes": sent,
-                "tx_dropped": 0,
-                "tx_errors": 0,
-                **counted,
-            }
-        )
-        cpu = CpuTime(int(100 * second * busy), 0, 0, int(100 * second * (1 - busy)), 0, 0, 0, 0)
-        found.append(LoadLook(float(second), Load(CpuTimes({0: cpu}), frames)))
-    return found
 
 
 NEAR = [9000.0, 9100.0, 8900.0, 9050.0, 8950.0, 9000.0]

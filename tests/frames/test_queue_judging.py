@@ -147,7 +147,9 @@ def test_a_problem_of_the_card_comes_before_what_is_undecided() -> None:
     assert "never came" in str(caught.value)
 
 
-@pytest.mark.parametrize("later", [CardFailure("table did not come back"), BenchFault("ssh died"), Undecided("it slept")])
+@pytest.mark.parametrize(
+    "later", [CardFailure("table did not come back"), BenchFault("ssh died"), Undecided("it slept")]
+)
 def test_a_later_error_replaces_no_finding(later: Exception) -> None:
     """A failure of its own might be waived, and a fault of the bench is no verdict: what was found before is both."""
     with pytest.raises(CardFailure, match="flows came by other queues, queue 0: 8") as caught, Findings() as findings:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import Port, Role
 from niclab.core.exposure import Exposure
 from niclab.core.parallel import together
 from niclab.core.profile import Profile
-from niclab.core.verdict import Charge, Trouble, Undecided, blame, split
+from niclab.core.verdict import CardFailure, Charge, Collected, Trouble, Undecided, blame, split
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.load import load_rates
 from niclab.frames.load.load_rates import LoadLook, Looks, WantedLoad
@@ -19,6 +19,7 @@ from niclab.frames.load.lost_frames import LostFrames, TooManyLost, charged, los
 from niclab.frames.spec import Arrives, FrameStream
 from niclab.links import link_checks
 from niclab.run.run import Run
+from niclab.run.run_notes import RunNotes
 from niclab.run.watching import standstill
 from niclab.stats.run_plan import SamplingPlan
 from niclab.traffic.flows import tcp
@@ -67,29 +68,71 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         with together([tcp.steady(run, path, role, at_most_s + AROUND_S) for path in run.bench.paths for role in Role]):
             looks.update(_watched(run, bench.ports, SECONDS[profile], wanted, at_most_s))
 
-    undecided, lost = list[str](), list[LostFrames]()
+    lost, ended = list[LostFrames](), None
     try:
         lost = lost_frames(exchange(run, _frames(bench), say, alone=False, meanwhile=load)[0])
-    except Undecided as error:  # what the ports themselves have counted is sure all the same
-        undecided.append(str(error))
+    except (CardFailure, Undecided) as error:  # what the ports themselves have counted is sure all the same
+        if not looks:
+            raise
+        ended = error
     run.notes.exposed(Exposure.LOADED_SECONDS, looks[bench.ports[0]][-1].at_s - looks[bench.ports[0]][0].at_s)
     for line in (*load_rates.lines(looks), *map(str, lost)):
         say(line)
-    troubles = [problem for port in bench.ports for problem in load_rates.own_troubles(port, looks[port])]
     flaps = link_checks.unexpected_changes(run, changes, frozenset(), "while every path was loaded both ways")
-
-    def stood() -> list[str]:
-        return [str(each) for each in both.between(before, both.told())]
-
-    sure, unknown = charged(_missing(lost, looks), lambda: [*stood(), *load_rates.without_free_cpu(looks)])
-    undecided += unknown
-    _blame(troubles, flaps, sure, undecided)
-    load_rates.require_no_stall(looks, wanted, stood)
-    if wanted is not None:
-        judge_questions(run.notes, load_rates.questions(looks, wanted, befores))
-    if undecided:
-        raise Undecided("\n".join(undecided))
+    stood = [str(each) for each in both.between(before, both.told())]
+    judge(run.notes, CarriedLoad(looks, lost, flaps, stood, ended), wanted, befores)
     run.card.known(run.card.section(fraction, FRACTION), FRACTION)
+
+
+@dataclass(frozen=True)
+class CarriedLoad:
+    """A load that is over.
+
+    Attributes:
+        looks: At all ports.
+        lost: The numbered frames of each stream that did not arrive.
+        flaps: Changes of carrier.
+        stood: The servers that stood still meanwhile, in words.
+        ended: The failure or the doubt of the numbered frames; None where there is none.
+    """
+
+    looks: Looks
+    lost: Sequence[LostFrames]
+    flaps: Sequence[Charge]
+    stood: Sequence[str]
+    ended: Exception | None = None
+
+
+def judge(notes: RunNotes, carried: CarriedLoad, wanted: WantedLoad | None, befores: Sequence[Before]) -> None:
+    """Judge a load; no loss, stall or doubt hides a rate that was missed.
+
+    Args:
+        notes: Those of the run.
+        carried: The load.
+        wanted: What each port of the dut must carry; None where nobody knows.
+        befores: What every end could do before.
+
+    Raises:
+        CardFailure: As :func:`carry`.
+        BenchFault: As :func:`carry`.
+        Undecided: As :func:`carry`.
+    """
+    looks, stood, judged = carried.looks, carried.stood, Collected()
+    with judged.one():
+        if carried.ended is not None:
+            raise carried.ended
+    troubles = [problem for port, seen in looks.items() for problem in load_rates.own_troubles(port, seen)]
+    sure, unknown = charged(_missing(carried.lost, looks), lambda: [*stood, *load_rates.without_free_cpu(looks)])
+    with judged.one():
+        _blame(troubles, carried.flaps, sure, unknown)
+    if all(each.side is not None for each in carried.flaps):
+        judged.doubts += unknown
+        with judged.one():
+            load_rates.require_no_stall(looks, wanted, lambda: stood)
+        with judged.one():
+            if wanted is not None:
+                judge_questions(notes, load_rates.questions(looks, wanted, befores, stood))
+    judged.end()
 
 
 def _blame(

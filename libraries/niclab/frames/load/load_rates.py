@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
@@ -56,20 +57,29 @@ class WantedLoad:
     plan: SamplingPlan
 
 
-def questions(looks: Looks, wanted: WantedLoad, befores: Sequence[Before] = ()) -> list[Question]:
+def questions(
+    looks: Looks, wanted: WantedLoad, befores: Sequence[Before] = (), stood: Sequence[str] = ()
+) -> list[Question]:
     """Ask of each port of the dut and direction whether the sheet's share of line rate was carried.
 
     Args:
         looks: One a second or so, of all ports.
         wanted: What is wanted.
         befores: What every end could do before.
+        stood: The servers that stood still meanwhile, in words.
 
     Returns:
         A question for each. What is missed may be the bench's where an end could do less before, or had no CPU left.
+        Nobody knows where a server stood still, and half of the seconds without a stall are good.
     """
     hindered = [*bottleneck.hindrances(befores, (), wanted.line_mbps * 1e6), *without_free_cpu(looks)]
     return [
-        Question(f"{port.name} {does} under full load", _outcome(looks[port], way, wanted), hindered)
+        Question(
+            f"{port.name} {does} under full load",
+            _outcome(looks[port], way, wanted),
+            hindered,
+            stood if _is_mostly_met(looks[port], way, wanted) else (),
+        )
         for port in looks
         if port.role is Role.DUT
         for way, does in WAYS.items()
@@ -215,3 +225,8 @@ def _backwards(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
 
 def _outcome(looks: Sequence[LoadLook], way: str, wanted: WantedLoad) -> Outcome:
     return judge_values(rates(looks, way), at_least(wanted.mbps, wanted.source), "Mbit/s", wanted.plan, "seconds")
+
+
+def _is_mostly_met(looks: Sequence[LoadLook], way: str, wanted: WantedLoad) -> bool:
+    running = [rate for rate in rates(looks, way) if rate >= LEAST_OF_WANTED * wanted.mbps]
+    return not running or median(running) >= wanted.mbps
