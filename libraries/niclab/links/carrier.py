@@ -95,6 +95,25 @@ def not_back(run: Run, port: Port, limit_ms: int, after: str) -> list[Trouble]:
     return [explained(run, port, text)]
 
 
+def require_back(run: Run, ports: Sequence[Port], after: str) -> None:
+    """See that ports have a link in the sheet's time, and ask both ends whose fault it is where one has none.
+
+    Args:
+        run: The qualification run.
+        ports: The ports.
+        after: What was done, for the message.
+
+    Raises:
+        CardFailure: A port of the dut has none.
+        BenchFault: Only ports of the peer have none, or peer or switch keep the link down.
+        SheetUnknown: The sheet does not know the limit.
+    """
+    limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+    late = run.await_carrier(ports, up=True, within_s=limit_ms / 1000)
+    said = f"has no carrier {limit_ms} ms {after}; expected a link by then (sheet {run.card.name})"
+    blame([explained(run, port, said) for port in late])
+
+
 def explained(run: Run, port: Port, text: str) -> Trouble:
     """A port without a link: of the dut by the bench's fault where peer or switch keep the link down.
 

@@ -11,18 +11,22 @@ from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 from verdicts import words_of
 
-from niclab.bench.records import DeclaredDeviation, SiliconFact, Wiring
-from niclab.core.verdict import CardFailure, Deviation, NotApplicable, SheetUnknown, Undecided
+from niclab.bench.records import DeclaredDeviation, Role, SiliconFact, Wiring
+from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, SheetUnknown, Undecided
 from niclab.frames.pauses import received_pause
 from niclab.frames.pauses.pause_agents import PauseAgents, PausedEnd
 from niclab.frames.pauses.pause_judging import Heard
 from niclab.hosts.host_records import Counters
+from niclab.links.diagnosis import Diagnosis, LinkEnd, Reason
+from niclab.links.witness import Witnesses
 from niclab.run.run import Run
 from PauseFrames import PauseFrames
 
 COUNTED = ("settable: true, source: test}\nchannels", "settable: true, received_counter: xoff, source: test}\nchannels")
 ASKED = [n * 0.05 for n in range(15)]
 BEFORE, DURING, AFTER = ([begin + n * 0.002 for n in range(n)] for begin, n in ((-0.3, 150), (0.0, 550), (1.1, 50)))
+
+END = LinkEnd("dut.p0", has_driver=True, is_up=True, has_carrier=False)
 
 
 @dataclass
@@ -207,6 +211,34 @@ def test_a_server_that_stands_still_once_is_asked_again(made: Made) -> None:
     made.cards.obeys[True] = False
     made.stands([False, True, False])
     assert "its counter xoff grew by" in words_of(CardFailure, _check)
+
+
+def test_a_port_that_was_wrong_is_charged_whatever_ends_the_check(made: Made) -> None:
+    """Heeded ones are ignored; the program fails when they are not to be heeded."""
+    made.cards.obeys[True] = False
+    hold = made.cards.hold
+
+    def failing(run: Run, ends: Sequence[PausedEnd]) -> list[Heard]:
+        if len(made.cards.exchanges) == 2:
+            raise BenchFault("peer: pause program: gone")
+        return hold(run, ends)
+
+    made.cards.hold = failing  # type: ignore[method-assign]
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .*sent on while 15 pause frames") as caught:
+        _check()
+    assert caught.value.__notes__ == ["peer: pause program: gone"]
+
+
+@pytest.mark.parametrize("reason", [Reason.NO_LOSS, Reason.PARTNER_LINK])
+def test_a_link_that_the_peer_keeps_down_is_the_benchs(
+    made: Made, monkeypatch: pytest.MonkeyPatch, reason: Reason
+) -> None:
+    late = [made.run.ports(Role.DUT)[0]]
+    monkeypatch.setattr(made.run, "await_carrier", lambda *_, **__: late)
+    monkeypatch.setattr(Witnesses, "ask", lambda *_: Diagnosis((reason,), (END, END)))
+    verdict = CardFailure if reason is Reason.NO_LOSS else BenchFault
+    with pytest.raises(verdict, match=r"dut\.p0 .* has no carrier \d+ ms after pause frames of the dut were switched"):
+        _check()
 
 
 def test_pause_frames_that_cannot_be_set_are_red(made: Made) -> None:

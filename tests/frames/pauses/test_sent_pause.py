@@ -15,12 +15,17 @@ from niclab.bench.records import DeclaredDeviation, OperatingSystem, Port, Role,
 from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, SheetUnknown, Undecided
 from niclab.frames.pauses import sent_pause
 from niclab.frames.pauses.flood_agents import FloodAgents, Flooded
+from niclab.frames.pauses.sent_judging import Flood, FullPort
 from niclab.hosts.host_records import Counters
+from niclab.links.diagnosis import Diagnosis, LinkEnd, Reason
+from niclab.links.witness import Witnesses
 from niclab.run.run import Run
 from PauseFrames import PauseFrames
 
 FACTS = "settable: true, received_counter: xoff_in, sent_counter: xoff, full_ring: pauses, source: test}\nchannels"
 PLAIN = "settable: true, source: test}\nchannels"
+
+END = LinkEnd("dut.p0", has_driver=True, is_up=True, has_carrier=False)
 
 
 @dataclass
@@ -251,6 +256,39 @@ def test_a_port_without_a_link_is_red(made: Made, monkeypatch: pytest.MonkeyPatc
     late[0] = made.run.ports(Role.PEER)[0]
     with pytest.raises(BenchFault, match=r"peer\.p0 .* has no carrier"):
         _check()
+
+
+@pytest.mark.parametrize("reason", [Reason.NO_LOSS, Reason.PARTNER_LINK])
+def test_a_link_that_the_peer_keeps_down_is_the_benchs(
+    made: Made, monkeypatch: pytest.MonkeyPatch, reason: Reason
+) -> None:
+    late = [made.run.ports(Role.DUT)[0]]
+    monkeypatch.setattr(made.run, "await_carrier", lambda *_, **__: late)
+    monkeypatch.setattr(Witnesses, "ask", lambda *_: Diagnosis((reason,), (END, END)))
+    verdict = CardFailure if reason is Reason.NO_LOSS else BenchFault
+    with pytest.raises(verdict, match=r"dut\.p0 .* has no carrier \d+ ms after pause frames of the dut were switched"):
+        _check()
+
+
+def test_a_port_that_was_wrong_is_charged_whatever_ends_the_check(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One port sends pause frames although it is not to, twice; the other one proves nothing, and the program fails."""
+    flood, judge = made.cards.flood, sent_pause.judge
+    judged = list[FullPort]()
+
+    def flooded(run: Run, ports: Sequence[Port]) -> dict[Port, Flooded]:
+        if len(made.cards.floods) == 4:
+            raise BenchFault("peer: flood program: gone")
+        return flood(run, ports)
+
+    def of_first(off: Flood, on: Flood) -> tuple[FullPort, str]:
+        judged.append(judge(off, on)[0])
+        return (FullPort.UNASKED if len(judged) % 2 else FullPort.UNPROVEN), ""
+
+    made.cards.flood = flooded  # type: ignore[method-assign]
+    monkeypatch.setattr(sent_pause, "judge", of_first)
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .*asked for silence although it is not to") as caught:
+        _check()
+    assert caught.value.__notes__ == ["peer: flood program: gone"]
 
 
 def test_a_bench_may_declare_that_its_emulated_card_sends_none(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:

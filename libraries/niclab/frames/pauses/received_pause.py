@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from niclab.bench.records import BenchPath, Role, SiliconFact, Wiring
 from niclab.card import PauseFacts
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, NotApplicable, blame, fail_with
+from niclab.core.verdict import BenchFault, Collected, NotApplicable
 from niclab.core.wait import Deadline, pause
 from niclab.frames.pauses.pause_agents import LEAD_S, PauseAgents, PausedEnd
 from niclab.frames.pauses.pause_judging import UNDER_WAY_S, Heard, Heeding, Silence, silence
 from niclab.frames.server_agent import require_packet_sockets
 from niclab.hosts.settings.ethtool_records import Pause
+from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.run.watching import standstill
 from niclab.settings.dut_ports import DutPort, refusal, require_known
@@ -67,8 +68,8 @@ def heeded(run: Run, say: Say) -> None:
     paths = [path for path in run.bench.paths if path.through is Wiring.DIRECT]
     if not paths:
         raise NotApplicable("every path leads through a switch, which keeps pause frames (IEEE 802.1Q-2018, 8.6.3)")
-    trial, troubles = _Trial(run, section, say), list[str]()
-    with ExitStack() as undoing:
+    trial = _Trial(run, section, say)
+    with trial.judged.one(), ExitStack() as undoing:
         ends = side_by_side(lambda path: _end(run, path), paths)
         for end in ends:
             dut = DutPort(run, end.port)
@@ -78,9 +79,10 @@ def heeded(run: Run, say: Say) -> None:
         with run.part(PauseAgents).streaming(ends):
             for on in states:
                 trial.hold(ends, on)
-    for end in ends:
-        troubles += not_back(DutPort(run, end.port), trial.before[end])
-    fail_with([*trial.problems, *troubles], trial.unproven)
+    with trial.judged.one():
+        for end in trial.before:
+            trial.judged.problems += not_back(DutPort(run, end.port), trial.before[end])
+    trial.judged.end()
 
 
 def _end(run: Run, path: BenchPath) -> PausedEnd:
@@ -102,14 +104,13 @@ class _Seen:
 
 @dataclass
 class _Trial:
-    """The exchanges of a test. ``problems``: of the card. ``unproven``: what proves nothing."""
+    """The exchanges of a test. ``before``: the pause frames of each end."""
 
     run: Run
     section: PauseFacts
     say: Say
     before: dict[PausedEnd, Pause] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    unproven: list[str] = field(default_factory=list)
+    judged: Collected = field(default_factory=Collected)
 
     def hold(self, ends: Sequence[PausedEnd], on: bool) -> None:
         """Ask ports to pause while they heed pause frames, or do not, until each did as it must or has failed."""
@@ -148,13 +149,10 @@ class _Trial:
             return "" if found is on else dut.expected("pause rx", f"{found}{refusal(tried)}", on)
 
         refused = dict(zip(ends, side_by_side(attempt, ends), strict=True))
-        self.problems += filter(None, refused.values())
-        limits, taken = self.run.card.limits, [end for end, problem in refused.items() if not problem]
-        within_ms = self.run.card.known(limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+        self.judged.problems += filter(None, refused.values())
+        taken = [end for end, problem in refused.items() if not problem]
         both = [port for end in taken for port in (end.port, end.partner)]
-        late = self.run.await_carrier(both, up=True, within_s=within_ms / 1000)
-        said = f"has no carrier {within_ms} ms after pause frames of the dut were switched; expected a link by then"
-        blame([port.trouble(f"{said} (sheet {self.run.card.name})") for port in late])
+        carrier.require_back(self.run, both, "after pause frames of the dut were switched")
         return taken
 
     def _seen(self, end: PausedEnd, heard: Heard, on: bool) -> _Seen:
@@ -174,9 +172,9 @@ class _Trial:
             sure = blocked_s >= BLOCKED_S
             witness = f"its system could not send for {blocked_s:.2f} s"
         if doubts or not sure:
-            self.unproven.append("\n".join(filter(None, [text, witness, *doubts])))
+            self.judged.doubts.append("\n".join(filter(None, [text, witness, *doubts])))
         else:
-            self.problems.append(f"{text}; {witness}")
+            self.judged.problems.append(f"{text}; {witness}")
 
     def _reached(self, end: PausedEnd, before: int | None, asked: int) -> tuple[bool, str]:
         """Have pause frames reached the dut, as its driver counts? And what is known of that."""

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from niclab.bench.records import Port, Role, SiliconFact, Wiring
 from niclab.card import CoalescingFacts, FullRing, PauseFacts, RingFacts, Setting, SettingKind
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import NotApplicable, blame, fail_with
+from niclab.core.verdict import Collected, NotApplicable
 from niclab.core.wait import pause
 from niclab.frames.pauses.flood_agents import FloodAgents, Flooded
 from niclab.frames.pauses.sent_judging import Flood, FullPort, judge
 from niclab.frames.server_agent import require_packet_sockets
+from niclab.links import carrier
 from niclab.run.run import Run
 from niclab.settings.held import held
 
@@ -67,12 +68,12 @@ def asked(run: Run, say: Say) -> None:
     if not ports:
         raise NotApplicable("every path leads through a switch, which keeps pause frames (IEEE 802.1Q-2018, 8.6.3)")
     trial = _Trial(run, section, say)
-    with ExitStack() as undoing:
+    with trial.judged.one(), ExitStack() as undoing:
         for port in ports:
             _slow(run, port, undoing)
         undoing.enter_context(run.part(FloodAgents).listening(ports))
         trial.judge(ports)
-    fail_with(trial.problems, trial.unproven)
+    trial.judged.end()
     if trial.silent:
         _not_asked(run, section, trial.silent)
 
@@ -103,13 +104,12 @@ def _not_asked(run: Run, section: PauseFacts, silent: Sequence[str]) -> None:
 
 @dataclass
 class _Trial:
-    """The floods of a test. ``problems``: of the card. ``unproven``: what proves nothing. ``silent``: never asked."""
+    """The floods of a test. ``silent``: ports that never asked."""
 
     run: Run
     section: PauseFacts
     say: Say
-    problems: list[str] = field(default_factory=list)
-    unproven: list[str] = field(default_factory=list)
+    judged: Collected = field(default_factory=Collected)
     silent: list[str] = field(default_factory=list)
 
     def judge(self, ports: Sequence[Port]) -> None:
@@ -127,14 +127,14 @@ class _Trial:
                 if found is FullPort.NOT_FILLED or (found is FullPort.SILENT and not asks):
                     self.silent.append(text)
                 elif found in _CHARGED and (port, found) in once:
-                    self.problems.append(text)
+                    self.judged.problems.append(text)
                 elif found is not FullPort.ASKED:
                     again[port] = "\n".join([text, *[_ONCE] * (found in _CHARGED)])
                     once.add((port, found))
             left = [*again]
             if not left:
                 return
-        self.unproven += again.values()
+        self.judged.doubts += again.values()
 
     def _flooded(self, ports: Sequence[Port], on: bool) -> dict[Port, Flood]:
         """Flood ports once, with pause frames on or off."""
@@ -188,12 +188,8 @@ class _Trial:
         }
 
     def _await_links(self, ports: Sequence[Port]) -> None:
-        limits = self.run.card.limits
-        within_ms = self.run.card.known(limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
         both = [end for port in ports for end in (port, self.run.bench.partner(port))]
-        late = self.run.await_carrier(both, up=True, within_s=within_ms / 1000)
-        said = f"has no carrier {within_ms} ms after pause frames of the dut were switched; expected a link by then"
-        blame([port.trouble(f"{said} (sheet {self.run.card.name})") for port in late])
+        carrier.require_back(self.run, both, "after pause frames of the dut were switched")
 
     def _counted(self, ports: Sequence[Port]) -> dict[Port, int | None]:
         """Pause frames that ports of the dut have sent, or ports of the peer have received."""
