@@ -42,7 +42,7 @@ def test_a_doubt_hides_no_problem() -> None:
     fail_with([])
     with pytest.raises(Undecided, match=r"^a\nb$"):
         fail_with([], ["a", "b"])
-    with pytest.raises(CardFailure, match=r"^wrong$"):
+    with pytest.raises(CardFailure, match=r"^wrong\nundecided: a$"):
         fail_with(["wrong"], ["a"])
 
 
@@ -63,10 +63,10 @@ def test_parts_that_end_well_are_a_check_that_does() -> None:
 @pytest.mark.parametrize(
     ("ends", "verdict", "says"),
     [
-        ((Undecided("a"), None, CardFailure("b"), CardFailure("c")), CardFailure, r"^b\nc$"),
+        ((Undecided("a"), None, CardFailure("b"), CardFailure("c")), CardFailure, r"^b\nc\nundecided: a$"),
         ((Undecided("a"), None, Undecided("b")), Undecided, r"^a\nb$"),
-        ((CardFailure("a"), BenchFault("b")), CardFailure, "^a$"),
-        ((CardFailure("a"), SheetSilent("b")), CardFailure, "^a$"),
+        ((CardFailure("a"), BenchFault("b")), CardFailure, r"^a\nundecided: b$"),
+        ((CardFailure("a"), SheetSilent("b")), CardFailure, r"^a\nundecided: b$"),
         ((Undecided("a"), BenchFault("b"), CardFailure("c")), BenchFault, "^b$"),
         ((Undecided("a"), NotApplicable("b"), CardFailure("c")), Undecided, "^a$"),
         ((Undecided("a"), SheetUnknown("b")), Undecided, "^a$"),
@@ -82,9 +82,9 @@ def test_a_part_that_cannot_be_judged_hides_no_other(
     assert type(found.value) is verdict and re.search(says, str(found.value))
 
 
-def test_what_ended_the_check_early_is_a_note_of_the_failures_before() -> None:
-    with pytest.raises(CardFailure) as found:
-        judged(CardFailure("a"), BenchFault("b"))
+def test_what_ended_the_check_early_is_a_note_of_the_doubts_before() -> None:
+    with pytest.raises(Undecided) as found:
+        judged(Undecided("a"), NotApplicable("b"))
     assert found.value.__notes__ == ["b"]
 
 

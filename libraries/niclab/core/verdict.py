@@ -66,11 +66,12 @@ def fail_with(problems: list[str], doubts: Sequence[str] = ()) -> None:
         doubts: What could not be decided; it hides no problem.
 
     Raises:
-        CardFailure: With every problem, one a line, when there is any.
+        CardFailure: With every problem, one a line, when there is any; the doubts are lines behind them, which no
+            waiver of the problems covers.
         Undecided: With every doubt, when there are doubts alone.
     """
     if problems:
-        raise CardFailure("\n".join(problems))
+        raise CardFailure("\n".join([*problems, *(f"undecided: {doubt}" for doubt in doubts)]))
     if doubts:
         raise Undecided("\n".join(doubts))
 
@@ -100,22 +101,20 @@ class Collected:
             (self.problems if isinstance(error, CardFailure) else self.doubts).append(str(error))
             self._noted += getattr(error, "__notes__", [])
         except (BenchFault, NotApplicable) as error:
-            self._noted.append(str(error))
-            self._fail_with(self.doubts if isinstance(error, NotApplicable) else [])
+            if self.problems or isinstance(error, NotApplicable):
+                (self.doubts if self.problems else self._noted).append(str(error))
+                self.end()
             raise
 
     def end(self) -> None:
         """End the check.
 
         Raises:
-            CardFailure: With the failure of every part that has one.
+            CardFailure: With the failure of every part that has one, and what could not be judged behind them.
             Undecided: With every doubt, when there are doubts alone.
         """
-        self._fail_with(self.doubts)
-
-    def _fail_with(self, doubts: Sequence[str]) -> None:
         try:
-            fail_with(self.problems, doubts)
+            fail_with(self.problems, self.doubts)
         except (CardFailure, Undecided) as error:
             for note in self._noted:
                 error.add_note(note)

@@ -54,7 +54,6 @@ class Findings:
         with judged.one():
             if error is not None:
                 raise error
-        judged.problems += judged.doubts if judged.problems else []
         judged.end()
 
     def end(self) -> None:
@@ -66,7 +65,7 @@ class Findings:
         """
         problems, undecided = self.problems, self.undecided
         self.problems, self.undecided = [], []
-        fail_with(problems + (undecided if problems else []), undecided)
+        fail_with(problems, undecided)
 
     def judge_spread(
         self, what: str, came: Came, count: int, shares: Mapping[int, float], *, by_ports: bool = True
