@@ -23,7 +23,8 @@ Suite Teardown    Put Back
 
 *** Test Cases ***
 First
-    Create File    {folder}/begun    %{{BUILD_ID=none}}
+    Create File    {folder}/build    %{{BUILD_ID=none}}
+    Create File    {folder}/begun
     Sleep    60s
 
 Second
@@ -142,7 +143,7 @@ def test_a_run_of_robot_alone_ends_after_its_teardown(toy: Toy, target: str, num
 
 @BELOW_NICLAB
 def test_who_signals_every_process_of_a_build_does_not_find_robot(toy: Toy) -> None:
-    assert not toy.robot_is_of_the_build and (toy.folder / "begun").read_text() == "none"
+    assert not toy.robot_is_of_the_build and (toy.folder / "build").read_text() == "none"
     toy.send("build", TERM)
     toy.process.kill()  # as Jenkins does when the first signal has not helped in time
     (toy.folder / "all-sent").touch()

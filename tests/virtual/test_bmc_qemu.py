@@ -276,6 +276,7 @@ def test_a_killed_bmc_finds_machine_and_log_again(tmp_path: Path, run_dir: Path)
     first = Program(tmp_path)
     assert first.first_line == "ready\n"
     _ipmitool(first, "power", "on")
+    wait_for(lambda: "Power off/down | Deasserted" in _ipmitool(first, "sel", "elist"), "the event")
     assert first.finish(signal.SIGKILL) == -signal.SIGKILL
     assert alive(_pid(run_dir))
 

@@ -51,7 +51,7 @@ def read_aer(text: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Heard:
+class AerReach:
     """Errors of a device that do not reach its counters.
 
     Attributes:
@@ -65,7 +65,7 @@ class Heard:
     rest: str
 
 
-def read_heard(text: str) -> Heard:
+def read_reach(text: str) -> AerReach:
     """Read which errors of a device reach its counters; no text at all is no reason.
 
     Args:
@@ -76,7 +76,7 @@ def read_heard(text: str) -> Heard:
         ReadError: When it begins with other lines.
     """
     if not text.strip():
-        return Heard(None, (), text)
+        return AerReach(None, (), text)
     match = _HEARD.match(text)
     if match is None:
         wanted = "'devctl=' with four, eight and eight digits, 'owner=os' or 'owner='"
@@ -89,7 +89,7 @@ def read_heard(text: str) -> Heard:
         reason = "the kernel's AER driver has not its root port (firmware owns AER, or pci=noaer)"
     masks = (UNCORRECTABLE, int(match[2], 16)), (CORRECTABLE, int(match[3], 16))
     masked = tuple(name for names, mask in masks for bit, name in names.items() if mask >> bit & 1)
-    return Heard(reason, masked, text[match.end() :])
+    return AerReach(reason, masked, text[match.end() :])
 
 
 def read_aer_classes(text: str) -> AerCounters | None:

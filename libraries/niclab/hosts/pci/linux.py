@@ -11,7 +11,7 @@ from niclab.hosts.command_words import pci_address
 from niclab.hosts.errors import NoDevice, NoInterface, ReadError, unreadable
 from niclab.hosts.host_commands import HostCommands, words_of
 from niclab.hosts.host_records import PciDevice, PcieLink
-from niclab.hosts.pci.aer import read_aer_classes, read_heard
+from niclab.hosts.pci.aer import read_aer_classes, read_reach
 from niclab.hosts.pci.common import chosen_interface, links_of, pci_id
 from niclab.hosts.pci.lspci import read_lspci
 from niclab.hosts.pci.sysfs_links import read_sysfs_speed_gts, read_sysfs_width
@@ -238,11 +238,11 @@ class LinuxPci(HostCommands):
         text = self._run(command)
         if text.strip() == _ABSENT:
             raise NoDevice(f"{self.name}: there is no PCI device at {address}")
-        heard = self._understood(command, read_heard, text)
-        if heard.reason is not None:
-            raise NotApplicable(f"{self.name}: PCI Express errors of {address} are not counted: {heard.reason}")
-        counters = self._understood(command, read_aer_classes, heard.rest)
-        return None if counters is None else replace(counters, masked=heard.masked)
+        reach = self._understood(command, read_reach, text)
+        if reach.reason is not None:
+            raise NotApplicable(f"{self.name}: PCI Express errors of {address} are not counted: {reach.reason}")
+        counters = self._understood(command, read_aer_classes, reach.rest)
+        return None if counters is None else replace(counters, masked=reach.masked)
 
 
 def _read_ports(text: str) -> dict[str, int] | None:
