@@ -167,8 +167,8 @@ def test_a_card_that_has_left_the_bus_is_gone(
         "dut: 0000:01:00.0 is gone, or counts its errors no more",
         f"dut: PCI Express errors of {ROOT} grew: correctable BadTLP by 2; expected none",
         "dut: 0000:02:00.0 is gone, or counts its errors no more",
+        "undecided: dut: `readlink` failed",
     ]
-    assert caught.value.__notes__ == ["dut: `readlink` failed"]
 
 
 def test_a_card_that_cannot_be_asked_hides_no_error_above_it(
@@ -185,7 +185,7 @@ def test_a_card_that_cannot_be_asked_hides_no_error_above_it(
     settings.aer_counts[ROOT] = GROWN
     with pytest.raises(CardFailure, match=rf"^dut: PCI Express errors of {ROOT} grew") as caught:
         errors.pcie_errors_should_not_have_grown()
-    assert caught.value.__notes__ == ["dut: setpci: 0000:01:00.0: Capability 0010 not found"]
+    assert str(caught.value).endswith("\nundecided: dut: setpci: 0000:01:00.0: Capability 0010 not found")
 
 
 def test_a_restart_between_cannot_tell(errors: Pcie, bench: FakeBench) -> None:
