@@ -159,8 +159,8 @@ class Ports:
     [
         ((NotApplicable("a"), CardFailure("b")), CardFailure, "b"),
         ((CardFailure("a"), CardFailure("b")), CardFailure, "a\nb"),
-        ((CardFailure("a"), BenchFault("b")), CardFailure, "a"),
-        ((Undecided("a"), CardFailure("b")), CardFailure, "b"),
+        ((CardFailure("a"), BenchFault("b")), CardFailure, "a\nundecided: b"),
+        ((Undecided("a"), CardFailure("b")), CardFailure, "b\nundecided: a"),
         ((NotApplicable("a"), Undecided("b")), Undecided, "b\na"),
         ((NotApplicable("a"), None), Undecided, "a"),
         ((None, NotApplicable("b")), Undecided, "b"),
