@@ -67,6 +67,11 @@ deviations:
     fact: clock.sent-stamps
     how: no frame is stamped
     source: measured, QEMU 7.2
+  - card: intel-82574l
+    os: freebsd
+    fact: mtu.max
+    how: no frame is longer than at an MTU of 9212, as the kernel below is Linux
+    source: Linux 6.1, e1000e, 82571.c, e1000_82574_info (max_hw_frame_size); lab/virtual/freebsd/README.md
   - card: intel-82576
     fact: filters.unicast
     how: an address that is not its own is received if its hash is that of a group it joined

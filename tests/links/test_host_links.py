@@ -14,9 +14,9 @@ from fake_parts import FakeHost, changes
 from slow_mtu import SlowPorts
 
 from HostLinks import HostLinks
-from niclab.bench.records import Wiring
+from niclab.bench.records import DeclaredDeviation, OperatingSystem, SiliconFact, Wiring
 from niclab.core.names import Duplex
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.hosts.host_records import PingResult
 from niclab.links import link_checks
 from niclab.links.cable import Cable
@@ -212,7 +212,7 @@ class TestPing:
 
     def test_the_tools_own_words_are_told(self, bench: FakeBench) -> None:
         nic = bench.nic("dut.p0")
-        nic.ping = replace(nic.ping, received=0, errors=("Destination Host Unreachable",))
+        nic.ping = replace(nic.ping, received=0, errors=("Destination Host Unreachable",) * 10)
         with pytest.raises(CardFailure, match=r"Destination Host Unreachable$"):
             HostLinks().every_link_should_carry_traffic()
 
@@ -273,6 +273,22 @@ class TestLargestMtu:
         assert bench.dut.calls == ["ping 198.18.10.1 198.18.10.2 8972", "ping 198.18.11.1 198.18.11.2 8972"]
         assert {bench.nic(name).mtu for name in PORTS} == {1500}
         assert changes(taken.journal) == before
+
+    @pytest.mark.parametrize("system", [None, *OperatingSystem])
+    def test_an_emulated_card_that_takes_less_is_its_declared_deviation(
+        self, bench: FakeBench, taken: Run, system: OperatingSystem | None
+    ) -> None:
+        """One that is declared for a system holds while the dut runs that one."""
+        facts = {"card": "intel-82574l", "fact": SiliconFact.LARGEST_MTU, "how": "it takes less", "source": "test"}
+        declared = DeclaredDeviation(os=system, **facts)  # type: ignore[arg-type]
+        taken.bench = taken.bench.model_copy(update={"deviations": (declared,)})
+        if system is OperatingSystem.FREEBSD:
+            HostLinks().frames_of_the_largest_mtu_should_arrive()
+            assert bench.dut.calls
+            return
+        with pytest.raises(Deviation, match=r"mtu\.max: 9000; .*: it takes less \(test\)"):
+            HostLinks().frames_of_the_largest_mtu_should_arrive()
+        assert not bench.dut.calls
 
     def test_no_port_is_left_slow_by_the_change_or_the_restore(
         self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch

@@ -195,6 +195,7 @@ class SiliconFact(Enum):
     """Facts of a card's sheet that checks ask of the silicon alone, where a bench may declare its model to deviate."""
 
     PCIE_WIDTH = "pcie.width"
+    LARGEST_MTU = "mtu.max"
     UNICAST_FILTER = "filters.unicast"
     VLAN_FILTER = "filters.vlan"
     SENDING_OFFLOADS = "offloads.sending"
@@ -209,12 +210,20 @@ class SiliconFact(Enum):
 
 
 class DeclaredDeviation(Record):
-    """A fact in which the model of a card differs from its sheet's silicon. Certificates show it."""
+    """A fact in which the model of a card differs from its sheet's silicon. Certificates show it.
+
+    ``os``: the operating system of the dut under which alone it does; ``None``: under each.
+    """
 
     card: Name
+    os: Annotated[OperatingSystem, Wanted("linux or freebsd")] | None = None
     fact: Annotated[SiliconFact, Wanted(f"one of {', '.join(each.value for each in SiliconFact)}")]
     how: Text
     source: Text
+
+    def is_of(self, card: str, system: OperatingSystem) -> bool:
+        """Return whether it is one of a card while the dut runs a system."""
+        return self.card == card and self.os in (None, system)
 
     def verdict(self, wanted: object) -> Deviation:
         """Return what a check raises that asks for the fact; ``wanted``: what the sheet says of it."""
@@ -247,7 +256,8 @@ class Bench(Sheet):
 
     def deviation(self, card: str, fact: SiliconFact) -> DeclaredDeviation | None:
         """Return the declared deviation of a card's model from a fact of its sheet; ``None``: there is none."""
-        return next((each for each in self.deviations if (each.card, each.fact) == (card, fact)), None)
+        system = self.servers.dut.os
+        return next((each for each in self.deviations if each.fact is fact and each.is_of(card, system)), None)
 
     def with_card(self, card: str) -> Bench:
         """The bench as it is with that card in both servers: as the file has it, but for what ``cards`` says of it."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from niclab.bench.records import BenchPath, Port, Role, Wiring
+from niclab.bench.records import BenchPath, Port, Role, SiliconFact, Wiring
 from niclab.card import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import (
@@ -131,10 +131,12 @@ def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
         BenchFault: A port of the peer does not take it, or a link does not return after the restore.
         Undecided: The answer came too late to decide whether the link returned in time, a server stood still while
             pings were lost, or only large ones were lost over a switch.
-        NotApplicable: The sheet does not know the largest MTU.
+        NotApplicable: The sheet does not know the largest MTU, or the bench declares that its emulated card deviates.
     """
     fact = run.card.section(run.card.mtu, "mtu")
     largest = run.card.known(fact.max, "mtu.max")
+    if declared := run.bench.deviation(run.card.name, SiliconFact.LARGEST_MTU):
+        raise declared.verdict(largest)
     for path in run.bench.paths:
         ends = [run.bench.port(end) for end in path.ends]
         with mtu.both_ends(run, path, largest, wait=False):

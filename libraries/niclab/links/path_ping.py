@@ -19,12 +19,12 @@ def unanswered(subject: str, result: PingResult, kind: str = "pings", *, copies:
         copies: Every frame is sent more than once, so that answers may be as well.
 
     Returns:
-        The problem, with the tool's own words; empty when every ping was answered once.
+        The problem, with the tool's own words, each once; empty when every ping was answered once.
     """
     if result.received == result.sent and (copies or not result.duplicates):
         return []
     problem = (
         f"{subject}: {result.received} of {result.sent} {kind} answered, {result.duplicates} twice; expected each once"
-        f". {' '.join(result.errors)}"
+        f". {' '.join(dict.fromkeys(result.errors))}"
     )
     return [problem.rstrip(" .")]

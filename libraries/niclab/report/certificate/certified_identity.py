@@ -54,7 +54,7 @@ def bench_of(run_dir: Path, run: Mapping[str, Any]) -> dict[str, Any]:
         "deviations": [
             f"{each.fact.value}: {each.how} ({each.source})"
             for each in bench.deviations
-            if sheet and each.card == sheet.name
+            if sheet and each.is_of(sheet.name, bench.servers.dut.os)
         ],
         "servers": {
             role.value: {**_server(bench, role, links), "software": (run.get("software") or {}).get(role.value, {})}
