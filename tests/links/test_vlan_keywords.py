@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import changes
+from fake_parts import PING, changes
 from stacking import Stacking, install
 
 from Bonding import Bonding
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bonds.bond_settings import BondMode, VlanTag
 from niclab.links.upper.upper_devices import remove, vlans_without_addresses
+from niclab.links.upper.vlans import HostVlans
 from niclab.run.run import Run
 from Vlans import Vlans
 
@@ -108,6 +109,24 @@ def test_isolation_that_was_not_tried_is_a_bench_fault(stacking: Stacking) -> No
     vlans.put_vlans_on_the_first_path(3, 4)
     stacking.mute = True
     with pytest.raises(BenchFault, match=r"enp1s0\.3 has sent nothing, so isolation is not tried"):
+        vlans.vlans_should_be_isolated()
+
+
+def test_a_leak_is_proven_though_a_vlan_has_sent_nothing(stacking: Stacking) -> None:
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 4)
+    stacking.mute = True
+    stacking.leaked = "12:00:00.1 ARP, Request who-has 198.18.10.1 tell 198.18.10.2, length 46"
+    with pytest.raises(CardFailure, match=r"^dut\.p0 .* without its tag(?s:.*)undecided: .* has sent nothing, so isol"):
+        vlans.vlans_should_be_isolated()
+
+
+def test_a_leak_is_proven_though_a_watch_does_not_work(stacking: Stacking, monkeypatch: pytest.MonkeyPatch) -> None:
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 4)
+    stacking.watch_ends = 127
+    monkeypatch.setattr(HostVlans, "_pings", lambda _: [("dut to peer", PING)])
+    with pytest.raises(CardFailure, match=r"^dut to peer: 10 of 10 pings answered(?s:.*)undecided: peer: tcpdump on"):
         vlans.vlans_should_be_isolated()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, Trouble, blame, fail_with
+from niclab.core.verdict import BenchFault, Collected, Trouble, blame, fail_with
 from niclab.hosts.host_records import PingResult
 from niclab.links.leaked_frames import LeakedFrames, untagged_ipv4
 from niclab.links.path_ping import HEADER_BYTES, PING_COUNT, unanswered
@@ -137,25 +137,39 @@ class HostVlans:
                 work.
         """
         apart = "the VLANs differ" if self._differ else "the switch has no such VLAN"
-        before, sent_before = self._received(), self._sent()
+        before, sent_before, judged = self._received(), self._sent(), Collected()
         with ExitStack() as watches:
             leaked = [watches.enter_context(self._leaks(vlan)) for vlan in self._both]
-            problems = [
-                f"{name}: {result.received} of {result.sent} pings answered; expected none, {apart}"
-                for name, result in self._pings()
-                if result.received
-            ]
-        for vlan, was, now in zip(self._both, before, self._received(), strict=True):
-            if now != was:
-                text = f"{vlan.server.name}: {vlan.name} has received {now - was} packets of the other end"
-                problems.append(f"{text}; expected none, {apart}")
-        for vlan, was, now in zip(self._both, sent_before, self._sent(), strict=True):
-            if now == was:
-                raise BenchFault(f"{vlan.server.name}: {vlan.name} has sent nothing, so isolation is not tried")
-        for vlan, seen in zip(self._both, leaked, strict=True):
-            if seen.first:
-                below = ", ".join(port.place for port in vlan.below)
-                problems.append(f"{below} has received a frame of another VLAN without its tag: {seen.first}")
+            with judged.one():
+                self._blame(
+                    f"{name}: {result.received} of {result.sent} pings answered; expected none, {apart}"
+                    for name, result in self._pings()
+                    if result.received
+                )
+            with judged.one():
+                watches.close()
+        with judged.one():
+            self._blame(
+                f"{vlan.server.name}: {vlan.name} has received {now - was} packets of the other end; expected none, "
+                f"{apart}"
+                for vlan, was, now in zip(self._both, before, self._received(), strict=True)
+                if now != was
+            )
+        with judged.one():
+            self._blame(
+                f"{', '.join(port.place for port in vlan.below)} has received a frame of another VLAN without its tag: "
+                f"{seen.first}"
+                for vlan, seen in zip(self._both, leaked, strict=True)
+                if seen.first
+            )
+        with judged.one():
+            for vlan, was, now in zip(self._both, sent_before, self._sent(), strict=True):
+                if now == was:
+                    raise BenchFault(f"{vlan.server.name}: {vlan.name} has sent nothing, so isolation is not tried")
+        judged.end()
+
+    def _blame(self, problems: Iterable[str]) -> None:
+        """The cards keep VLANs of different ids apart, the switch those of one id."""
         blame([Trouble(problem, of_card=self._differ) for problem in problems])
 
     def require_full_size(self, say: Callable[[str], object]) -> None:
