@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from verdicts import words_of
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import At, Setting
 from niclab.card.card_file import load_card
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.traffic.fragments import whole_fragments
 from niclab.traffic.fragments.datagrams import Delivery
 
@@ -56,3 +58,25 @@ def test_each_end_is_switched_as_its_own_system_can(
     for sender, wanted in ((Role.DUT, from_dut), (Role.PEER, from_peer)):
         assert {each.at for each in made[sender] if each.name == "tx-checksum"} == wanted
         assert all(each.to is True for each in made[sender])
+
+
+def test_what_one_direction_has_proven_stands_though_the_other_cannot_be_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deliver(_: object, ends: SimpleNamespace) -> Delivery:
+        if ends.name == "from peer":
+            raise BenchFault("dut: the receiver has ended")
+        return Delivery(sent=60, whole=59, twice=0, damaged=1, wrong_sums=0)
+
+    run: Any = None
+    path: Any = None
+    monkeypatch.setattr(whole_fragments, "applied", lambda *_: nullcontext())
+    monkeypatch.setattr(whole_fragments, "_checksums_on", lambda *_: ())
+    monkeypatch.setattr(whole_fragments.standstill, "watch", lambda _: SimpleNamespace(told=dict))
+    monkeypatch.setattr(
+        whole_fragments.endpoints, "ends", lambda *of: SimpleNamespace(name=f"from {of[-1].value}")
+    )
+    monkeypatch.setattr(whole_fragments.datagrams, "deliver", deliver)
+    failed, undecided = words_of(CardFailure, lambda: whole_fragments.judge(run, path, print)).splitlines()
+    assert failed.startswith("from dut: ")
+    assert undecided == "undecided: dut: the receiver has ended"

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, OffloadName, Setting
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import CardFailure, Collected, Undecided
 from niclab.run.run import Run
 from niclab.run.watching import standstill
+from niclab.run.watching.standstill import StandstillWatch
 from niclab.traffic.effects.effect import can_switch, switched
 from niclab.traffic.effects.variants import Way, applied
 from niclab.traffic.fragments import datagrams
 from niclab.traffic.runs import endpoints
+from niclab.traffic.runs.endpoints import Ends
 
 
 def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
@@ -29,22 +31,25 @@ def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
         BenchFault: The program that sends or receives fails.
         NotApplicable: The sheet says nothing about offloads.
     """
-    problems, unclear, both = list[str](), list[str](), standstill.watch(run)
+    both, judged = standstill.watch(run), Collected()
     for sender in Role:
-        ends = endpoints.ends(run, path, sender)
-        with applied(run, Way(path, sender), _checksums_on(run, sender)):
-            before = both.told()
-            found = datagrams.deliver(run, ends)
-        say(f"{ends.name}: {found}")
-        if not found.problem:
-            continue
-        text = f"{ends.name}: {found.problem}; expected each once and unchanged, checksum offload on"
-        stood = [] if found.is_certain else both.between(before, both.told())
-        if stood:
-            unclear.append(f"{text}; meanwhile {', '.join(map(str, stood))}")
-        else:
-            problems.append(text)
-    fail_with(problems, unclear)
+        with judged.one():
+            _judge(run, endpoints.ends(run, path, sender), Way(path, sender), both, say)
+    judged.end()
+
+
+def _judge(run: Run, ends: Ends, way: Way, both: StandstillWatch, say: Callable[[str], object]) -> None:
+    with applied(run, way, _checksums_on(run, way.sender)):
+        before = both.told()
+        found = datagrams.deliver(run, ends)
+    say(f"{ends.name}: {found}")
+    if not found.problem:
+        return
+    text = f"{ends.name}: {found.problem}; expected each once and unchanged, checksum offload on"
+    stood = [] if found.is_certain else both.between(before, both.told())
+    if stood:
+        raise Undecided(f"{text}; meanwhile {', '.join(map(str, stood))}")
+    raise CardFailure(text)
 
 
 def _checksums_on(run: Run, sender: Role) -> tuple[Setting, ...]:
