@@ -72,6 +72,22 @@ def test_a_link_that_the_peer_does_not_send_over_is_the_benchs_fault(
     assert stacking
 
 
+def test_a_link_that_is_red_stays_so_though_the_other_direction_cannot_be_tried(
+    stacking: Stacking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Stacking.send_datagrams
+
+    def only_dut(self: Stacking, host: str) -> None:
+        if host == "peer":
+            raise BenchFault("peer: python3 has ended")
+        plain(self, host)
+
+    stacking.idle.add("dut.p1")
+    monkeypatch.setattr(Stacking, "send_datagrams", only_dut)
+    with pytest.raises(CardFailure, match=r"^peer\.p1 .* has received 0 of 256 .*\nundecided: peer: python3 has ended"):
+        Balancing().every_member_should_carry_its_share()
+
+
 def broadcast(taken: Run, monkeypatch: pytest.MonkeyPatch, over: int) -> None:
     """A broadcast bond of the dut and peer; so many of 256 frames go over the second link."""
 

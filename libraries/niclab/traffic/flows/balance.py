@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import Trouble, blame
+from niclab.core.verdict import Collected, Trouble, blame
 from niclab.core.wait import persistent_problems
 from niclab.hosts.host_records import Statistics
 from niclab.links.upper.bonds import Bonds
@@ -38,8 +38,12 @@ def require_shares(run: Run, say: Callable[[str], object]) -> None:
     """
     dut, peer = (run.part(Bonds).stack(role) for role in Role)
     copies = run.part(Bonds).settings.mode.sends_copies
+    judged = Collected()
     with blameless(run):
-        blame([*_problems(dut, peer, say, copies=copies), *_problems(peer, dut, say, copies=copies)])
+        for sender, receiver in ((dut, peer), (peer, dut)):
+            with judged.one():
+                blame(_problems(sender, receiver, say, copies=copies))
+        judged.end()
 
 
 def _problems(sender: Stack, receiver: Stack, say: Callable[[str], object], *, copies: bool) -> list[Trouble]:
