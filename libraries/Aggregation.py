@@ -52,6 +52,6 @@ class Aggregation(BenchLibrary):
             role: ``dut`` or ``peer``, of whose bond a link has failed.
 
         Raises:
-            CardFailure: The bond keeps its carrier, or has no link.
+            CardFailure: The dut's bond keeps its carrier, or has no link (BenchFault: the peer's).
         """
         lacp.require_too_few_links(self.run, self.run.part(Bonds).stack(role))

@@ -181,6 +181,15 @@ def test_the_rate_that_the_switch_is_asked_for(switch: FakeSwitch) -> None:
         keywords.switch_should_be_asked_for_lacpdus(LacpRate.SLOW)
 
 
+@pytest.mark.usefixtures("stacks")
+def test_a_member_that_asks_at_the_wrong_rate_is_red_though_the_switch_is_silent_about_another(
+    switch: FakeSwitch,
+) -> None:
+    switch.mib.drop("dot3adAggPortPartnerOperState", PORTS["Gi1/0/1"])
+    with pytest.raises(CardFailure, match=r"^dut.p0 \(0000:01:00.0\) asks for .* expected slow\nundecided: sw1"):
+        Aggregation().switch_should_be_asked_for_lacpdus(LacpRate.SLOW)
+
+
 class TestOverCables:
     @pytest.fixture
     def apart(self, stacks: Stacks, patched: Run) -> Stacks:
@@ -243,3 +252,8 @@ class TestMinLinks:
         stacks.bonds["dut"] = replace(stacks.bonds["dut"], slaves_up=0)
         with pytest.raises(CardFailure, match=r"^dut: niclab0 has no carrier with 0 links"):
             Aggregation().bond_with_too_few_links_should_have_no_carrier(Role.DUT)
+
+    def test_the_peers_bond_is_not_the_cards(self, stacks: Stacks) -> None:
+        stacks.carrier_lost = False
+        with pytest.raises(BenchFault, match=r"^peer: niclab0 has still carrier with 2 links"):
+            Aggregation().bond_with_too_few_links_should_have_no_carrier(Role.PEER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port, Role, Wiring
-from niclab.core.verdict import CardFailure, Trouble, blame
+from niclab.core.verdict import Collected, Trouble, blame
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bonds.bond_records import Bond
 from niclab.hosts.bonds.bond_settings import LacpRate
@@ -65,15 +65,17 @@ def require_rate(run: Run, stacks: Sequence[Stack], rate: LacpRate, say: Callabl
 
     Raises:
         CardFailure: Naming the members that ask at the other rate, one of the dut among them.
-        BenchFault: Only members of the peer's bond do.
+        BenchFault: Only members of the peer's bond do, or the switch does not answer.
     """
-    wrong = list[Trouble]()
-    for port, lacp in (each for stack in stacks for each in _reported(run, stack)):
-        found = LacpRate.FAST if lacp.partner.short_timeout else LacpRate.SLOW
-        say(f"{port.name}: the switch is asked at the rate {found.value}")
-        if found is not rate:
-            wrong.append(port.trouble(f"asks for LACPDUs at the rate {found.value}; expected {rate.value}"))
-    blame(wrong)
+    judged = Collected()
+    for port in (each for stack in stacks for each in stack.below):
+        with judged.one():
+            partner = _reported_at(run, port).partner
+            found = LacpRate.FAST if partner.short_timeout else LacpRate.SLOW
+            say(f"{port.name}: the switch is asked at the rate {found.value}")
+            if found is not rate:
+                blame([port.trouble(f"asks for LACPDUs at the rate {found.value}; expected {rate.value}")])
+    judged.end()
 
 
 def require_too_few_links(run: Run, stack: Stack) -> None:
@@ -84,22 +86,28 @@ def require_too_few_links(run: Run, stack: Stack) -> None:
         stack: The bond, of which a link has failed.
 
     Raises:
-        CardFailure: It keeps its carrier within twice the sheet's ``carrier_loss_within_ms``, or has no link.
+        CardFailure: The dut's keeps its carrier within twice the sheet's ``carrier_loss_within_ms``, or has no link.
+        BenchFault: The peer's does.
     """
     limit_ms = run.card.known(run.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
     gone = stack.server.host.links.await_carrier(stack.name, False, within_s=2 * limit_ms / 1000)
     seen = stack.server.host.bonds.bond(stack.name)
     if not gone or not seen.slaves_up:
         state = "still carrier" if not gone else "no carrier"
-        raise CardFailure(
+        text = (
             f"{stack.server.name}: {stack.name} has {state} with {seen.slaves_up} links; expected no carrier, and one "
             "link at least, since it was given min_links"
         )
+        blame([Trouble(text, stack.server.role is Role.DUT)])
 
 
 def _reported(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
     """Return the switch's report on each member's port."""
-    return [(port, run.switch.tables.lacp(switch_ports.switch_port(run, port))) for port in stack.below]
+    return [(port, _reported_at(run, port)) for port in stack.below]
+
+
+def _reported_at(run: Run, port: Port) -> LacpPort:
+    return run.switch.tables.lacp(switch_ports.switch_port(run, port))
 
 
 def problems_over_cables(stacks: Sequence[Stack]) -> list[Trouble]:
