@@ -318,10 +318,10 @@ def pinged(switch: FakeSwitch, links: SwitchLinks, monkeypatch: pytest.MonkeyPat
     """The result of the next pings: how many are answered, what the switch receives and passes on at each end."""
     assert links
 
-    def prepare(answered: int, received: int = 3, passed: int = 0) -> SwitchVlans:
+    def prepare(answered: int, received: int = 3, passed: int = 0, kind: str = "Broadcast") -> SwitchVlans:
         def pings(_: SwitchedPath) -> Pings:
             for name in ("Gi1/0/3", "Gi1/0/4"):
-                for counter, count in (("ifHCInBroadcastPkts", received), ("ifHCOutBroadcastPkts", passed)):
+                for counter, count in ((f"ifHCIn{kind}Pkts", received), (f"ifHCOut{kind}Pkts", passed)):
                     before = switch.mib.value(counter, PORTS[name])
                     assert isinstance(before, int)
                     switch.mib.put(counter, [PORTS[name]], before + count)
@@ -369,6 +369,20 @@ class TestVlans:
             Undecided, match=r"^dut: 0 of 10 (.|\n)*the switch has received 3 frames of dut\.p0, and pas"
         ):
             pinged(answered=0, passed=2).first_path_should_carry_traffic()
+
+    @pytest.mark.parametrize(("answered", "verdict"), [(7, CardFailure), (8, Undecided)])
+    def test_a_frame_that_the_switch_keeps_excuses_one_ping_where_no_address_was_asked_for(
+        self,
+        pinged: Callable[..., SwitchVlans],
+        monkeypatch: pytest.MonkeyPatch,
+        answered: int,
+        verdict: type[Exception],
+    ) -> None:
+        """Two frames of each end are kept. Without an answer to ARP all pings may be lost, but nobody asked."""
+        monkeypatch.setattr(switched, "COUNTED_WITHIN_S", 0.05)
+        vlans = pinged(answered=answered, received=20, passed=18, kind="Ucast")
+        with pytest.raises(verdict, match=rf"^dut: {answered} of 10 (.|\n)*has received 20 frames of dut\.p0, and pas"):
+            vlans.first_path_should_carry_traffic()
 
     def test_every_port_becomes_a_trunk(self, pinged: Callable[..., SwitchVlans], switch: FakeSwitch) -> None:
         pinged(answered=0).make_every_switch_port_a_trunk(103)
