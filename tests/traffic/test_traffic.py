@@ -599,6 +599,18 @@ class TestRetransmissions:
         assert first.startswith(f"dut.p0 to peer.p0, retransmissions: {found}")
         assert "expected at most 0.05 percent sent again (sheet intel-82574l, retransmitted_percent)" in first
 
+    @pytest.mark.parametrize(("of_peer", "segment_bytes"), [(9000, 8948), (1500, 1448)])
+    def test_segments_are_as_long_as_both_mtus_allow(
+        self, bench: FakeBench, rates: Rates, of_peer: int, segment_bytes: int
+    ) -> None:
+        bench.nic("dut.p0").mtu, bench.nic("peer.p0").mtu = 9000, of_peer
+        rates.tool_says = {"retransmits": 400}
+        with pytest.raises(CardFailure, match="retransmissions: ") as caught:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        (found,) = re.findall(r"of ([0-9]+) segments", str(caught.value).splitlines()[0])
+        seconds = {float(each) for each in re.findall(r"--time ([0-9.]+)", "\n".join(bench.ssh[Role.DUT].commands))}
+        assert int(found) == pytest.approx(8 * 47e6 / 8 * max(seconds) / segment_bytes, rel=0.01)
+
     @pytest.mark.parametrize(("uncounted", "counted"), [(range(100), 0), ((3,), 7)])
     def test_a_tool_that_does_not_count_them_in_each_run_is_a_fault_of_the_bench(
         self, bench: FakeBench, rates: Rates, uncounted: Sequence[int], counted: int

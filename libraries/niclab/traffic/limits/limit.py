@@ -165,7 +165,8 @@ def ask(
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     tool, measured = tool_of(run.bench.traffic), MeasuredPath.looked_at(run, path, _ends(run, path, sender, over))
     expected = measured.expected(fraction)
-    enough_s = retransmissions.seconds_needed(run, expected.low)
+    segment_bytes = retransmissions.segment_bytes(run, measured.ends)
+    enough_s = retransmissions.seconds_needed(run, expected.low, segment_bytes)
     budget = budget.with_runs_of(enough_s / (ENOUGH_WITHIN * budget.most))
     order = Order(duration_s=budget.run_s)
     measurement = _measurement(measured, order, over)
@@ -177,7 +178,7 @@ def ask(
         def one_run() -> float:
             return asker.told(mbps(asker.keep(session.measure(order))))
 
-        values, result = asker.limit(one_run, expected, UNIT, _settled(run, asker, plan, against))
+        values, result = asker.limit(one_run, expected, UNIT, _settled(run, asker, plan, against, segment_bytes))
     add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
     return LimitAnswer(
         subject=name,
@@ -187,15 +188,15 @@ def ask(
         before=measured.before,
         hindrances=measured.hindrances(asker.runs),
         against=against,
-        resent=asker.bounded(retransmissions.result(run, asker.counted(values), plan)),
+        resent=asker.bounded(retransmissions.result(run, asker.counted(values), plan, segment_bytes)),
     )
 
 
-def _settled(run: Run, asker: ToldAsker, plan: SamplingPlan, against: Against) -> Enough:
+def _settled(run: Run, asker: ToldAsker, plan: SamplingPlan, against: Against, segment_bytes: int) -> Enough:
     """Tell whether nothing else is open: neither retransmissions nor the comparison with the baseline."""
 
     def settled(values: Sequence[float]) -> bool:
-        resent = retransmissions.result(run, asker.counted(values), plan)
+        resent = retransmissions.result(run, asker.counted(values), plan, segment_bytes)
         is_open = resent is not None and resent.decision is Decision.UNDECIDED
         return not is_open and against.decided(values)
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.questions import Expected, Outcome, at_most
 from niclab.stats.run_plan import SamplingPlan
+from niclab.traffic.runs.endpoints import Ends
 from niclab.traffic.runs.traffic_run import TrafficRun
-from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES
+from niclab.traffic.tools.tool import TCP_HEADERS_BYTES
 
 UNIT = "percent sent again"
 BURST = 5
@@ -25,12 +27,28 @@ UNSEEN = 3.7
 """So many events are expected where none is seen with probability 2.5 %: -ln(0.025), the exact rule of three."""
 
 
-def seconds_needed(run: Run, mbps: float) -> float:
+def segment_bytes(run: Run, ends: Ends) -> int:
+    """Return what a segment carries between two ends: what fits the smaller MTU of both (RFC 9293, 3.7.1).
+
+    Args:
+        run: The qualification run.
+        ends: Sender and receiver.
+
+    Raises:
+        BenchFault: An end does not answer.
+    """
+    both = ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
+    mtus = side_by_side(lambda end: end[0].host.links.interface(run.interface(end[1])).mtu, both)
+    return min(mtus) - TCP_HEADERS_BYTES
+
+
+def seconds_needed(run: Run, mbps: float, payload_bytes: int) -> float:
     """Return how long TCP must run until no retransmission at all is fewer than the sheet allows beyond doubt.
 
     Args:
         run: The qualification run, for its card.
         mbps: The rate in Mbit/s at which TCP runs.
+        payload_bytes: Of a segment.
 
     Returns:
         Seconds; 0 where the sheet has no limit.
@@ -38,16 +56,17 @@ def seconds_needed(run: Run, mbps: float) -> float:
     most = run.card.limits.retransmitted_percent
     if not isinstance(most, float):
         return 0
-    return _unseen_percent(1) / most * TCP_PAYLOAD_BYTES * 8 / (mbps * 1e6)
+    return _unseen_percent(1) / most * payload_bytes * 8 / (mbps * 1e6)
 
 
-def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Outcome | None:
+def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan, payload_bytes: int) -> Outcome | None:
     """Judge the retransmissions of runs against the sheet's limit.
 
     Args:
         run: The qualification run, for its card.
         runs: The counted runs, in time order, warm-up left out.
         plan: How they were made.
+        payload_bytes: Of a segment.
 
     Returns:
         The answer; None where the sheet has no limit.
@@ -59,7 +78,7 @@ def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Outcome 
     if not isinstance(most, float):
         return None
     pairs = [(each.result.retransmits, each.result.received_bytes) for each in runs]
-    known = [(count, size / TCP_PAYLOAD_BYTES) for count, size in pairs if count is not None and size]
+    known = [(count, size / payload_bytes) for count, size in pairs if count is not None and size]
     if len(known) != len(runs):
         said = f"{runs[0].tool} counted the retransmissions of {len(known)} of {len(runs)} runs"
         raise BenchFault(f"{said}; expected of each, as sheet {run.card.name} has a limit, retransmitted_percent")

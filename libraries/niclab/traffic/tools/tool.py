@@ -13,8 +13,10 @@ from typing import Protocol
 
 from niclab.bench.records import TrafficToolName
 
-TCP_PAYLOAD_BYTES = 1448
-"""Payload of a frame of 1500 bytes, without 20 IPv4, 20 TCP, 12 time stamps (RFC 7323). TCP hands over whole ones."""
+TCP_HEADERS_BYTES = 52
+"""20 IPv4, 20 TCP, 12 time stamps (RFC 7323)."""
+TCP_PAYLOAD_BYTES = 1500 - TCP_HEADERS_BYTES
+"""Payload of a packet of 1500 bytes. TCP hands over whole ones."""
 
 
 class TrafficTest(StrEnum):
