@@ -256,7 +256,9 @@ class SwitchedPath:
         with blameless(self._run):
             pings = self._pings()
             lost = [f"{what}; expected all" for result, what in pings if result.received != result.sent]
-            kept = lost and persistent_problems(lambda: self._kept(before), within=COUNTED_WITHIN_S, every=0.5)
+            kept = list[tuple[str, float]]()
+            if lost:
+                kept = persistent_problems(lambda: self._kept(before), within=COUNTED_WITHIN_S, every=0.5)
             said, most = [text for text, _ in kept], sum(excused for _, excused in kept)
             if sum(result.sent - result.received for result, _ in pings) > most:
                 fail_with(lost, said)
