@@ -73,9 +73,7 @@ def test_what_one_direction_has_proven_stands_though_the_other_cannot_be_judged(
     monkeypatch.setattr(whole_fragments, "applied", lambda *_: nullcontext())
     monkeypatch.setattr(whole_fragments, "_checksums_on", lambda *_: ())
     monkeypatch.setattr(whole_fragments.standstill, "watch", lambda _: SimpleNamespace(told=dict))
-    monkeypatch.setattr(
-        whole_fragments.endpoints, "ends", lambda *of: SimpleNamespace(name=f"from {of[-1].value}")
-    )
+    monkeypatch.setattr(whole_fragments.endpoints, "ends", lambda *of: SimpleNamespace(name=f"from {of[-1].value}"))
     monkeypatch.setattr(whole_fragments.datagrams, "deliver", deliver)
     failed, undecided = words_of(CardFailure, lambda: whole_fragments.judge(run, path, print)).splitlines()
     assert failed.startswith("from dut: ")
