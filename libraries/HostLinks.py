@@ -71,7 +71,7 @@ class HostLinks(BenchLibrary):
             CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
             BenchFault: A port of the peer does not take it, or a link does not return after the restore.
             Undecided: A server stood still while frames were lost.
-            NotApplicable: The sheet does not know the largest MTU, or the bench declares that the emulated one deviates.
+            NotApplicable: The sheet does not know the largest MTU, or the bench declares that its model deviates.
         """
         link_checks.require_largest_mtu(self.run, logger.info)
 
