@@ -159,6 +159,7 @@ class Namespaces:
             bench=SimpleNamespace(
                 name="namespaces",
                 deviations=(),
+                servers=SimpleNamespace(dut=SimpleNamespace(os=OperatingSystem.LINUX)),
                 switch=None,
                 paths=paths,
                 port=self.ports.__getitem__,
