@@ -59,14 +59,14 @@ def test_a_steady_trickle_is_the_cards(notes: RunNotes) -> None:
 def test_a_stall_is_nobodys_while_a_server_has_no_cpu_left() -> None:
     short = [*NEAR, 3.0]
     with pytest.raises(CardFailure, match=r"^dut\.p0 .*worst second of full load"):
-        require_no_stall({DUT: looks(short), PEER: looks(NEAR)}, WANTED, lambda: ())
+        require_no_stall({DUT: looks(short), PEER: looks(NEAR)}, WANTED, ())
     with pytest.raises(BenchFault, match=r"^peer\.p0 .*worst second"):
-        require_no_stall({DUT: looks(NEAR), PEER: looks(short)}, WANTED, lambda: ())
+        require_no_stall({DUT: looks(NEAR), PEER: looks(short)}, WANTED, ())
     with pytest.raises(Undecided, match=r"worst second(.*\n)*peer: its busiest CPU had 0 % free time"):
-        require_no_stall({DUT: looks(short), PEER: looks(NEAR, busy=1.0)}, WANTED, lambda: ())
+        require_no_stall({DUT: looks(short), PEER: looks(NEAR, busy=1.0)}, WANTED, ())
     with pytest.raises(Undecided, match=r"worst second(.*\n)*dut stood still for 900 ms"):
-        require_no_stall({DUT: looks(short), PEER: looks(NEAR)}, WANTED, lambda: ["dut stood still for 900 ms"])
-    require_no_stall({DUT: looks(NEAR), PEER: looks(NEAR, busy=1.0)}, WANTED, lambda: ["dut stood still"])
+        require_no_stall({DUT: looks(short), PEER: looks(NEAR)}, WANTED, ["dut stood still for 900 ms"])
+    require_no_stall({DUT: looks(NEAR), PEER: looks(NEAR, busy=1.0)}, WANTED, ["dut stood still"])
 
 
 def test_half_of_the_rate_is_missed_although_nothing_stalls(notes: RunNotes) -> None:

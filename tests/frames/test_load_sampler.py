@@ -117,7 +117,7 @@ def judge(carried: dict[Port, list[LoadLook]], monkeypatch: pytest.MonkeyPatch) 
         return ()
 
     monkeypatch.setattr("niclab.frames.load.load_rates.without_free_cpu", none)
-    require_no_stall(carried, WANTED, lambda: ())
+    require_no_stall(carried, WANTED, ())
 
 
 @pytest.mark.parametrize("stands", [10**9])

@@ -128,7 +128,7 @@ def judge(notes: RunNotes, carried: CarriedLoad, wanted: WantedLoad | None, befo
     if all(each.side is not None for each in carried.flaps):
         judged.doubts += unknown
         with judged.one():
-            load_rates.require_no_stall(looks, wanted, lambda: stood)
+            load_rates.require_no_stall(looks, wanted, stood)
         with judged.one():
             if wanted is not None:
                 judge_questions(notes, load_rates.questions(looks, wanted, befores, stood))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -116,13 +116,13 @@ def stalls(port: Port, looks: Sequence[LoadLook], wanted: WantedLoad | None) -> 
     return found
 
 
-def require_no_stall(looks: Looks, wanted: WantedLoad | None, stood: Callable[[], Iterable[str]]) -> None:
+def require_no_stall(looks: Looks, wanted: WantedLoad | None, stood: Sequence[str]) -> None:
     """Require that no port stood still, or nearly, for a second.
 
     Args:
         looks: At all ports.
         wanted: What each must carry; None where nobody knows.
-        stood: Tells which server stood still meanwhile, asked only if a port stalled.
+        stood: The servers that stood still meanwhile, in words.
 
     Raises:
         CardFailure: A port of the dut did.
@@ -130,7 +130,7 @@ def require_no_stall(looks: Looks, wanted: WantedLoad | None, stood: Callable[[]
         Undecided: One did, and a server stood still or had no CPU left for it.
     """
     found = [problem for port, seen in looks.items() for problem in stalls(port, seen, wanted)]
-    may_be_why = [*stood(), *without_free_cpu(looks)] if found else []
+    may_be_why = [*stood, *without_free_cpu(looks)] if found else []
     if may_be_why:
         raise Undecided("\n".join([*(each.text for each in found), *may_be_why]))
     blame(found)
