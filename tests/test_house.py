@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARIES = REPOSITORY / "libraries"
 NICLAB = LIBRARIES / "niclab"
 KEYWORD_LIBRARY_LINES = 120
-LIBRARIES_LINES = 92_226
+LIBRARIES_LINES = 92_231
 """A little above what they have. Whoever needs more looks first for what can go."""
 FILE_LINES, FUNCTION_LINES, FOLDER_FILES = 440, 50, 15
 LONG_FUNCTIONS = {

@@ -19,6 +19,7 @@ from niclab.core.verdict import (
     ended_by,
     fail_with,
     none_applies,
+    proven_first,
 )
 
 
@@ -44,6 +45,20 @@ def test_a_doubt_hides_no_problem() -> None:
         fail_with([], ["a", "b"])
     with pytest.raises(CardFailure, match=r"^wrong\nundecided: a$"):
         fail_with(["wrong"], ["a"])
+
+
+@pytest.mark.parametrize("ended", [BenchFault, NotApplicable, SheetSilent, Undecided])
+def test_what_ends_a_block_hides_nothing_that_is_proven(ended: type[Exception]) -> None:
+    proven = list[str]()
+    with pytest.raises(CardFailure, match=r"^wrong\nundecided: gone$"), proven_first(lambda: proven):
+        proven.append("wrong")
+        raise ended("gone")
+    with pytest.raises(ended, match=r"^gone$"), proven_first(list):
+        raise ended("gone")
+    with pytest.raises(CardFailure, match=r"^worse$"), proven_first(lambda: proven):
+        raise CardFailure("worse")
+    with proven_first(lambda: proven):
+        pass
 
 
 def judged(*ends: BaseException | None) -> None:

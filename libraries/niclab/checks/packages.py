@@ -14,7 +14,7 @@ from niclab.checks.asked import Say
 from niclab.checks.dkms.built import kept_builds, require_built, require_built_for_others, require_nothing_left
 from niclab.checks.driver import KernelVersion, reload
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with, proven_first
 from niclab.hosts.host_records import LoadedModule, ModuleFile
 from niclab.hosts.settings.settings_records import ChangedFile
 from niclab.hosts.settings.settings_records import Package as Installed
@@ -290,11 +290,8 @@ class DriverPackage:
         wanted, file = KernelVersion.asked(target.host, driver.module), target.host.drivers.modinfo(driver.module)
         if not target.host.drivers.is_own_module(file):
             problems.append(f"{target.name}: module {driver.module} is {file.place}; expected the kernel's own")
-        try:
+        with proven_first(lambda: problems):  # a system that cannot tell has no version to compare that of a port with
             is_same_build = target.host.drivers.is_build_on_disk(driver.module)
-        except NotApplicable:  # the system cannot tell, and has no version to compare that of a port with
-            fail_with(problems)
-            raise
         if is_same_build is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
         problems += [
@@ -365,13 +362,10 @@ class DriverPackage:
         problems += [
             f"{target.name}: {each.file} of package {found.name} is missing" for each in changed if each.is_missing
         ]
-        try:
+        with proven_first(lambda: problems):  # a version may be none that can be compared
             if not is_wanted(found):
                 expected = f"{other} (sheet {sheet})"
                 problems.append(f"{target.name}: package {found.name} is {found.version}; expected {expected}")
-        except Undecided:  # it cannot be compared
-            fail_with(problems)
-            raise
         fail_with(problems)
         if changed:
             names = ", ".join(each.file for each in changed)

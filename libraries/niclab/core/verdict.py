@@ -76,6 +76,24 @@ def fail_with(problems: list[str], doubts: Sequence[str] = ()) -> None:
         raise Undecided("\n".join(doubts))
 
 
+@contextmanager
+def proven_first(problems: Callable[[], list[str]]) -> Iterator[None]:
+    """Tell what is proven of the card where a ``with`` block cannot be judged to its end; why not is a doubt behind it.
+
+    Args:
+        problems: Tells what is proven by then; nothing where the list is empty.
+
+    Raises:
+        CardFailure: The block is ended by the bench or a doubt, or cannot be asked, and something is proven.
+    """
+    try:
+        yield
+    except (BenchFault, NotApplicable, Undecided) as error:
+        if found := problems():
+            fail_with(found, [str(error)])
+        raise
+
+
 class Collected:
     """The ends of the parts of a check, such as ports or sizes: no part that cannot be judged hides another failure."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from niclab.bench.records import Role
 from niclab.card import Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import NotApplicable, fail_with, proven_first
 from niclab.core.wait import pause
 from niclab.run.run import Run
 from niclab.settings import mtu
@@ -77,19 +77,16 @@ def measure(run: Run, vlan: int, profile: Profile, tell: Tell) -> FlowAnswer:
     unasked, kept = Unasked(run.bench.end(san.first, Role.DUT).place, counter, ()), dict[str, None]()
     with san.laid(run, vlan):
         measured = look_before(run, san, loads)
-        for pair in range(plan.pairs):
-            for flow in list(FlowControl)[:: 1 if pair % 2 == 0 else -1]:
-                tell(f"{san.named(run)}, {flow.value}: session {pair + 1} of {plan.pairs}")
-                try:
+        with proven_first(lambda: unasked.judgement.proven):
+            for pair in range(plan.pairs):
+                for flow in list(FlowControl)[:: 1 if pair % 2 == 0 else -1]:
+                    tell(f"{san.named(run)}, {flow.value}: session {pair + 1} of {plan.pairs}")
                     with _set(run, san, flow, kept):
                         before = _settled(run, san)
                         made[flow].append(load_disks(run, san, measured, plan.turns, tell))
                         if flow is FlowControl.OFF:
                             sent = _settled(run, san).since(before).sent
                             unasked = replace(unasked, sent=(*unasked.sent, sent))
-                except (BenchFault, Undecided):
-                    fail_with(unasked.judgement.proven)
-                    raise
         loaded = of_all(measured, [each for sessions in made.values() for each in sessions])
         off, on = (answered(run, san, loaded, plan.turns, made[flow], flow.value) for flow in FlowControl)
     answer = FlowAnswer(off, on, unasked, tuple(kept))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from niclab.bench.records import Role, SiliconFact
 from niclab.card import Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with, none_applies
+from niclab.core.verdict import NotApplicable, fail_with, none_applies, proven_first
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.settings.dut_ports import dut_ports
@@ -50,12 +50,8 @@ def judge_checksum_offload(run: Run, profile: Profile, reporter: Reporter) -> No
     factor = Factor(NAME, {WITHOUT: (), WITH: _offered(run)}, NOT_PREDICTED, f"sheet {run.card.name}")
     states = OffloadStates(run)
     loads = workloads[:1] if profile is Profile.QUICK else workloads
-    with asking(run, loads, profile, reporter.progress, states.look) as ask:
-        try:
-            answer = ask(factor)
-        except (BenchFault, Undecided):
-            fail_with(states.off)
-            raise
+    with asking(run, loads, profile, reporter.progress, states.look) as ask, proven_first(lambda: states.off):
+        answer = ask(factor)
     iscsi_factors.show(run, answer, reporter)
     declared = run.bench.deviation(run.card.name, SiliconFact.CHECKSUM_WORK)
     if declared is not None:
